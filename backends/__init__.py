@@ -1,0 +1,1 @@
+"""What can answer: servers over HTTP and engines in this process. Knows nothing of routing."""

@@ -1,0 +1,111 @@
+"""The engine's border: what a job is, what comes back, what a model must do. No torch here.
+
+A *step* is one forward pass over a ragged batch. Prefill chunks, decode rows and draft rows are the same thing: a row is
+one token of one sequence at one position.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from backends.messages import Sampling, TokenLogprob, Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BLOCK_TOKENS = 16
+"""Tokens in one KV block."""
+
+
+@dataclass(slots=True, frozen=True)
+class Job:
+    """One sequence to continue. `salt` keeps the prefix cache of tenants apart; `deadline_s` is on the monotonic clock."""
+
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    max_tokens: int
+    stop: tuple[str, ...] = ()
+    salt: bytes = b""
+    priority: int = 0
+    deadline_s: float | None = None
+
+
+EndReason = Literal["stop", "length", "cancelled", "error"]
+
+
+@dataclass(slots=True)
+class Output:
+    """What one step added to one job. `end` is set on the last Output; `error` explains end == "error"."""
+
+    job_id: int
+    text: str = ""
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
+    end: EndReason | None = None
+    usage: Usage | None = None
+    error: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class EngineLoad:
+    """Counts at this moment. `queued_tokens`: prompt tokens not yet computed, of all waiting and running jobs."""
+
+    waiting: int
+    running: int
+    queued_tokens: int
+    free_blocks: int
+    total_blocks: int
+
+
+class EngineApi(Protocol):
+    """The engine as the rest of the project sees it. All methods are safe from any thread and never block."""
+
+    def submit(self, job: Job, deliver: Callable[[Output], None]) -> int:
+        """Queue a job and return its id. `deliver` is called on the engine's thread, once per step that added something.
+
+        Raises `backends.errors.UpstreamError` (too_long, overloaded, unsupported, engine_failed).
+        """
+        ...
+
+    def cancel(self, job_id: int) -> None:
+        """Stop within one step and free the blocks. Unknown and finished ids are harmless."""
+        ...
+
+    def resident_tokens(self, blocks: Sequence[bytes]) -> int:
+        """Tokens of the longest resident prefix of this chain of block digests."""
+        ...
+
+    def load(self) -> EngineLoad: ...
+
+    def close(self) -> None:
+        """End the thread. Jobs in flight end with an error."""
+        ...
+
+
+@dataclass(slots=True)
+class Step:
+    """A ragged batch for one forward pass, as int32 arrays.
+
+    tokens, positions, sequence: (rows,), sequence indexing the rows of `tables`; rows of one sequence are adjacent, in
+    rising position. tables: (sequences, max_blocks) block ids, unused entries 0. logit_rows: (m,) rows whose logits are
+    wanted. The KV of every row is written before any row attends; row i attends to positions 0..positions[i].
+    """
+
+    tokens: "NDArray[np.int32]"
+    positions: "NDArray[np.int32]"
+    sequence: "NDArray[np.int32]"
+    tables: "NDArray[np.int32]"
+    logit_rows: "NDArray[np.int32]"
+
+
+class LanguageModel(Protocol):
+    """Weights and a KV pool behind one call. Row-independent: a row's logits depend on its own sequence only, bit for bit."""
+
+    vocab_size: int
+    context: int
+    blocks: int
+
+    def forward(self, step: Step) -> "NDArray[np.float32]":
+        """Logits (m, vocab_size) of the wanted rows."""
+        ...

@@ -1,0 +1,105 @@
+"""Provider-neutral request and stream events. Every dialect is read into these and written from them."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn. `text` joins the text parts; `images` counts image parts; `tool_calls` are in the wire's own form."""
+
+    role: Role
+    text: str = ""
+    images: int = 0
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    tool_call_id: str = ""
+    name: str = ""
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How tokens are drawn. `seed` None means that the engine picks one; temperature 0 is greedy."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    seed: int | None = None
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: Mapping[int, float] = {}
+    logprobs: bool = False
+    top_logprobs: int = 0
+
+
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to continue a conversation, with the bytes it came in (`raw`), which may be forwarded unread."""
+
+    raw: bytes
+    model: str
+    messages: tuple[Message, ...]
+    sampling: Sampling = Sampling()
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    stream: bool = False
+    include_usage: bool = False
+    n: int = 1
+    tools: tuple[Mapping[str, Any], ...] = ()
+    response_format: Mapping[str, Any] | None = None
+
+
+class TokenLogprob(msgspec.Struct, frozen=True):
+    """`token` as text, its raw `data` bytes, natural-log probability, and the `top` alternatives, falling."""
+
+    token: str
+    data: bytes
+    logprob: float
+    top: tuple["TokenLogprob", ...] = ()
+
+
+class Delta(msgspec.Struct, frozen=True, tag=True):
+    """More text of choice `index`."""
+
+    text: str
+    index: int = 0
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+class Finish(msgspec.Struct, frozen=True, tag=True):
+    """Choice `index` is whole. Exactly one for each choice."""
+
+    reason: FinishReason
+    index: int = 0
+
+
+class Usage(msgspec.Struct, frozen=True, tag=True):
+    """What the answer took. `cached_tokens` of the prompt were not computed again."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = 0
+
+
+class Wire(msgspec.Struct, frozen=True, tag=True):
+    """One stream event in the client's own dialect, already in the form the client shall see: its `data` bytes.
+
+    `speaks` tells whether it carries content (text, tool call, reasoning), `finishes` whether it ends a choice.
+    """
+
+    data: bytes
+    speaks: bool = False
+    finishes: bool = False
+
+
+class Whole(msgspec.Struct, frozen=True, tag=True):
+    """A complete answer body in the client's own dialect (no stream)."""
+
+    body: bytes
+
+
+Event = Delta | Finish | Usage | Wire | Whole
+"""Usage, when present, comes after the last Finish (or beside Wire and Whole, for the books only)."""

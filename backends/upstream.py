@@ -1,0 +1,80 @@
+"""What the gateway needs of anything that answers, over HTTP or in this process. One interface, two kinds."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+import msgspec
+
+from backends.messages import ChatRequest, Event
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as one model reads it.
+
+    `tokens` is the prompt's length, `exact` whether the model's own tokenizer counted it. `blocks` are the chained
+    keyed digests of its prefix, one for every `block_tokens` tokens. `token_ids` is empty for remote models.
+    """
+
+    tokens: int
+    exact: bool
+    blocks: tuple[bytes, ...] = ()
+    block_tokens: int = 0
+    token_ids: tuple[int, ...] = ()
+
+
+class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Four clocks, in seconds: to connect, to the first content, between two events, and over all."""
+
+    connect_s: float = 5.0
+    first_content_s: float = 120.0
+    gap_s: float = 60.0
+    total_s: float = 600.0
+
+
+class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt. `headers` are added to the empty set (trace context); `priority` lower is sooner."""
+
+    request: ChatRequest
+    prepared: Prepared
+    limits: TimeLimits = TimeLimits()
+    headers: Mapping[str, str] = {}
+    priority: int = 0
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """Work at a replica. `ready` is False while it loads, restarts or drains, with `why_not` in words."""
+
+    ready: bool = True
+    why_not: str = ""
+    queued_tokens: int = 0
+    running: int = 0
+
+
+class Answer(Protocol):
+    """An answer under way. Closing it at any time cancels the work behind it; closing twice is harmless."""
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        """Events in order. Raises `backends.errors.UpstreamError`."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Upstream(Protocol):
+    """One replica of one model."""
+
+    def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
+        """Measure the prompt and key its prefix; `salt` keeps tenants apart."""
+        ...
+
+    async def start(self, call: UpstreamCall) -> Answer:
+        """Send the request. Raises `backends.errors.UpstreamError`; then nothing is left running."""
+        ...
+
+    def resident_tokens(self, prepared: Prepared) -> int | None:
+        """Tokens of this prompt held here, if the replica knows it for sure; None if it must be guessed."""
+        ...
+
+    def load(self) -> Load: ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,1 @@
+"""The door. Wires the rooms together; owns every socket, file, task and clock."""

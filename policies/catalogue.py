@@ -1,0 +1,65 @@
+"""Facts about models: where they are, what they cost, what fits in them, what they can do."""
+
+from typing import Literal
+
+import msgspec
+
+from policies.facts import Ability
+
+Precision = Literal["float32", "bfloat16", "int8", "int4"]
+Drafter = Literal["off", "ngram"]
+
+
+class Price(msgspec.Struct, frozen=True):
+    """Micro-dollars per million tokens (so $0.05/M is 50_000)."""
+
+    input: int = 0
+    cached_input: int = 0
+    output: int = 0
+
+
+class Fits(msgspec.Struct, frozen=True):
+    """Window in tokens: `context` holds prompt and output together, `output` bounds the output alone."""
+
+    context: int | None = None
+    output: int | None = None
+
+
+class SecretRef(msgspec.Struct, frozen=True):
+    """Where a secret stands, never the secret: env:NAME or file:PATH."""
+
+    kind: Literal["env", "file"]
+    name: str
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """How an engine in this process runs a model. `weights` is a pulled name, a directory or a GGUF file."""
+
+    weights: str
+    precision: Precision = "bfloat16"
+    speculate: Drafter = "off"
+    max_draft: int = 4
+    kv_tokens: int = 32_768
+    max_running: int = 64
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """A named entry that can answer. Exactly one of `at` (replica base URLs) and `run` (an engine here) is set.
+
+    `head` is the head of the difficulty artefact that speaks for this model.
+    """
+
+    name: str
+    at: tuple[str, ...] = ()
+    run: Run | None = None
+    key: SecretRef | None = None
+    serves: str = ""
+    price: Price = Price()
+    fits: Fits = Fits()
+    can: frozenset[Ability] = frozenset()
+    head: str = ""
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """Ids of the replicas: the base URLs, or one named after the model for an engine in this process."""
+        return self.at or (f"in-process:{self.name}",)

@@ -1,0 +1,78 @@
+"""What was chosen and why: candidates, terms, steps. A decision is a record that can be replayed."""
+
+from typing import Literal
+
+import msgspec
+
+
+class Term(msgspec.Struct, frozen=True):
+    """One part of the expected cost of a candidate, in micro-dollars, with its one-line why."""
+
+    name: str
+    microusd: int
+    why: str
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A (model, replica) that could answer, with its expected cost."""
+
+    model: str
+    replica: str
+    terms: tuple[Term, ...] = ()
+
+    @property
+    def microusd(self) -> int:
+        return sum(term.microusd for term in self.terms)
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A model, or one replica of it, that cannot answer; `filter` is fits, can, healthy or allowed."""
+
+    model: str
+    filter: str
+    reason: str
+    replica: str = ""
+
+
+class Call(msgspec.Struct, frozen=True, tag="call"):
+    """Ask this replica. The first Call of a decision is the choice, the others are its fallbacks in order."""
+
+    model: str
+    replica: str
+
+
+RejectCode = Literal[
+    "unknown_model",
+    "model_not_allowed",
+    "no_route",
+    "context_length_exceeded",
+    "unsupported_content",
+    "unavailable",
+]
+
+
+class Reject(msgspec.Struct, frozen=True, tag="reject"):
+    """Nobody may answer. `param` names the field of the request at fault, or ""."""
+
+    code: RejectCode
+    message: str
+    param: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts, estimate and snapshot, judged by one policy.
+
+    `steps` is never empty: calls in the order to be tried, or exactly one Reject. `reason` is one line for a person.
+    """
+
+    steps: tuple[Call | Reject, ...]
+    route: str
+    reason: str
+    policy_hash: str
+    candidates: tuple[Candidate, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    artefact: str = ""
+
+    @property
+    def choice(self) -> Call | Reject:
+        return self.steps[0]

@@ -1,0 +1,42 @@
+"""What is known of one request before anything is decided. Counts, never text."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+Ability = Literal["tools", "json_schema", "vision", "audio", "logprobs", "reasoning"]
+
+AUTO = "auto"
+"""The model name by which a client asks to be routed."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """The request as deciding sees it.
+
+    `prompt_tokens` is an estimate that errs high; `exact_tokens` holds the count by the model's own tokenizer and
+    chat template for the models where it is known. `headers` holds only those that the policy reads, names in
+    lower case. `allowed_models` is None when the caller may use every model.
+    """
+
+    requested: str = AUTO
+    prompt_tokens: int = 0
+    exact_tokens: Mapping[str, int] = {}
+    max_tokens: int | None = None
+    needs: frozenset[Ability] = frozenset()
+    stream: bool = False
+    tools: int = 0
+    images: int = 0
+    user_turns: int = 1
+    tenant: str = "default"
+    plan: str = ""
+    headers: Mapping[str, str] = {}
+    allowed_models: frozenset[str] | None = None
+
+    def tokens_for(self, model: str) -> int:
+        """Prompt length in tokens of `model`: exact where known, else the estimate.
+
+        >>> Facts(prompt_tokens=9, exact_tokens={"small": 7}).tokens_for("small")
+        7
+        """
+        return self.exact_tokens.get(model, self.prompt_tokens)

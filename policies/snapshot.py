@@ -1,0 +1,24 @@
+"""The world at the moment of a decision, as values: health, load, prefix residency, time and one random draw."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
+    """One address that serves a model. `queued_tokens` is work before us; `resident_tokens` of *this* prompt's prefix."""
+
+    replica: str
+    ready: bool = True
+    why_not: str = ""
+    queued_tokens: int = 0
+    running: int = 0
+    resident_tokens: int = 0
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One read of the world, then immutable. `now` in seconds since the epoch, `draw` in [0, 1)."""
+
+    replicas: Mapping[str, tuple[ReplicaState, ...]]
+    now: float = 0.0
+    draw: float = 0.0
