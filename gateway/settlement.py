@@ -1,0 +1,33 @@
+"""What a request came to: the one value that accounting, logs, traces and metrics read when it is over."""
+
+from typing import Literal
+
+import msgspec
+
+from backends.messages import Usage
+from policies.decision import Call, Decision
+
+End = Literal["stop", "length", "tool_calls", "content_filter", "cancelled", "error", "rejected"]
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished request. Times in milliseconds since it arrived; `ttft_ms` None when no content ever left.
+
+    `status` is the HTTP status that the client saw, or would have seen (499 when it left first). `error_code` is the
+    stable code of the error, or "". `answered_by` is None when nobody answered.
+    """
+
+    request_id: str
+    dialect: str
+    tenant: str
+    stream: bool
+    status: int
+    end: End
+    attempts: int
+    duration_ms: float
+    ttft_ms: float | None = None
+    decision: Decision | None = None
+    answered_by: Call | None = None
+    usage: Usage | None = None
+    microusd: int = 0
+    error_code: str = ""
