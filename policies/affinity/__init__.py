@@ -1,0 +1,1 @@
+"""Same prefix, same replica: block keys, and which replica holds back for which load."""
