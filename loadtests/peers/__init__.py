@@ -1,0 +1,1 @@
+"""What we are measured against: a scripted upstream, and proxies that others would write."""
