@@ -162,7 +162,7 @@ class FakeUpstream:
             early: bytes | None = b""
             while early is not None:
                 early = await self._exchange(early, reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             self.tasks.discard(task)

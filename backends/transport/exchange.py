@@ -1,0 +1,169 @@
+"""One response as it comes in: fed with bytes, read piece by piece. Knows HTTP/1.1, no socket."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import httptools
+import msgspec
+
+from backends.transport.interface import FailureKind, TransportError
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a peer may make us hold: header lines, bytes of the head, bytes of body not read yet."""
+
+    headers: int = 128
+    head_bytes: int = 64 * 1024
+    unread_bytes: int = 256 * 1024
+
+
+class Flow(Protocol):
+    """The tap of the socket behind."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+class Exchange:
+    """Parses one response. `on_*` are called by the parser, `feed` and `ended` by the connection."""
+
+    def __init__(self, flow: Flow, bounds: Bounds, loop: asyncio.AbstractEventLoop) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.head: asyncio.Future[None] = loop.create_future()
+        self.done = False
+        self.reusable = False
+        self.when_over: Callable[[], None] | None = None
+        self._flow = flow
+        self._bounds = bounds
+        self._loop = loop
+        self._parser = httptools.HttpResponseParser(self)
+        self._pieces: deque[bytes] = deque()
+        self._unread = 0
+        self._head_bytes = 0
+        self._lines = 0
+        self._paused = False
+        self._until_eof = False
+        self._heard = False
+        self._error: TransportError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    # parser's side
+
+    def on_message_begin(self) -> None:
+        if self._heard and self.status >= 200:
+            raise ValueError("a second response to one request")
+        self._heard = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._lines += 1
+        if self._lines > self._bounds.headers:
+            raise ValueError("too many headers")
+        self.headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        if self.status < 200:
+            self.headers.clear()
+            return
+        chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
+        bodiless = self.status in (204, 304)
+        self._until_eof = not (chunked or bodiless or "content-length" in self.headers)
+        self.reusable = self._parser.should_keep_alive() and not self._until_eof
+        if not self.head.done():
+            self.head.set_result(None)
+
+    def on_body(self, data: bytes) -> None:
+        if self.when_over is not None:
+            return
+        self._pieces.append(data)
+        self._unread += len(data)
+
+    def on_message_complete(self) -> None:
+        if self.status >= 200:
+            self.done = True
+
+    # connection's side
+
+    def feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail("malformed", f"the upstream's answer is not proper HTTP ({error})")
+        if not self.head.done():
+            self._head_bytes += len(data)
+            if self._head_bytes > self._bounds.head_bytes:
+                self._fail("malformed", "the head of the upstream's answer is too large")
+        if self._unread > self._bounds.unread_bytes and not self._paused:
+            self._paused = True
+            self._flow.pause()
+        self._wake()
+
+    def ended(self, error: Exception | None) -> None:
+        """The connection is gone: the proper end of a body without a length, and a loss otherwise."""
+        if self._until_eof and error is None and self._error is None:
+            self.done = True
+        elif not self.done:
+            self._fail("lost", "the upstream closed the connection before its answer was complete")
+        self._wake()
+
+    def _fail(self, kind: FailureKind, message: str) -> None:
+        self.reusable = False
+        if self.done:
+            return
+        if self._error is None:
+            self._error = TransportError(kind, message, sent=True)
+        if not self.head.done():
+            self.head.set_exception(self._error)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+        if self.when_over is not None and (self.done or self._error is not None):
+            when_over, self.when_over = self.when_over, None
+            when_over()
+
+    # reader's side
+
+    @property
+    def over(self) -> bool:
+        return self.done or self._error is not None
+
+    @property
+    def unheard(self) -> bool:
+        """Not a byte of an answer has come."""
+        return not self._heard
+
+    async def read(self) -> bytes:
+        while not self._pieces:
+            if self._error is not None:
+                raise self._error
+            if self.done:
+                return b""
+            await self._more()
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._unread = 0
+        if self._paused:
+            self._paused = False
+            self._flow.resume()
+        return data
+
+    async def _more(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def discard(self, when_over: Callable[[], None]) -> None:
+        """Drop what is still to come; `when_over` is called once at the end of it."""
+        self._pieces.clear()
+        self._unread = 0
+        if self._paused:
+            self._paused = False
+            self._flow.resume()
+        self.when_over = when_over

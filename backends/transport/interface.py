@@ -1,0 +1,95 @@
+"""The HTTP seam: what a call over HTTP needs, and no more.
+
+One request, one response, read piece by piece. Nothing is added behind the caller's back: no redirects, no cookies, no
+proxies from the environment, no retries of a POST, no transparent decompression.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+FailureKind = Literal["unreachable", "busy", "lost", "malformed"]
+
+
+class TransportError(Exception):
+    """An exchange that failed below HTTP.
+
+    `unreachable`: no connection (refused, name, TLS, too slow). `busy`: every connection that we may have is in use.
+    `lost`: the peer went away. `malformed`: what it said is not HTTP within our bounds. `sent` is True once bytes of
+    the request may have been read by the peer.
+    """
+
+    def __init__(self, kind: FailureKind, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.sent = sent
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a connection goes. Keys and connections belong to exactly one origin."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+class HttpRequest(msgspec.Struct, frozen=True):
+    """`headers` is the whole set but for `host` and `content-length`, which belong to the framing."""
+
+    method: Literal["GET", "POST"]
+    origin: Origin
+    path: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+class Response(Protocol):
+    """A response whose head has come. Header names are in lower case; of repeated ones the first counts."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    async def read(self) -> bytes:
+        """The bytes that have come since the last read, at least one; b"" at the end. Raises `TransportError`."""
+        ...
+
+    async def aclose(self, *, whole: bool = False) -> None:
+        """Give it up at any time, any number of times. An unfinished body is cancelled by closing the connection.
+
+        `whole` says that nothing of interest is left: the connection may be kept if the peer ends the body promptly.
+        """
+        ...
+
+
+class Transport(Protocol):
+    """Opens exchanges and owns their connections."""
+
+    async def open(self, request: HttpRequest, connect_s: float) -> Response:
+        """Send, and wait for the head. Raises `TransportError`; when cancelled, the connection is closed."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+def locate(url: str) -> tuple[Origin, str]:
+    """Origin and path of a base URL, the path without a slash at its end. Raises ValueError.
+
+    >>> locate("http://u:8000/v1/")
+    (Origin(scheme='http', host='u', port=8000), '/v1')
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is not an http:// or https:// address")
+    if parts.username or parts.query or parts.fragment:
+        raise ValueError("a base URL has no user, query or fragment")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Origin(parts.scheme, parts.hostname, port), parts.path.rstrip("/")
