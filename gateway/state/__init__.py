@@ -1,0 +1,1 @@
+"""What gateway processes know together. The only place that speaks Redis; knows nothing of routes or HTTP."""

@@ -1,0 +1,92 @@
+"""Prefix residency within one process."""
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+
+from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S
+
+
+class MemoryResidency:
+    """An LRU of block digests, each with its holders and the instant at which each record ends.
+
+    A holder is a slot: the number of one replica in one generation. Forgetting a replica gives it a new slot, and so
+    makes every record of the old one unreachable at once; the records themselves go with their block.
+    `clock` counts seconds. Bounds: `max_blocks` digests, MAX_HOLDERS records each.
+    """
+
+    def __init__(self, max_blocks: int, clock: Callable[[], float]) -> None:
+        if max_blocks < 1:
+            raise ValueError("max_blocks must be at least 1")
+        self._max_blocks = max_blocks
+        self._clock = clock
+        self._blocks: OrderedDict[bytes, dict[int, float]] = OrderedDict()
+        self._slots: dict[str, int] = {}
+        self._fresh_slots = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    async def held(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> Mapping[str, int]:
+        return self.held_now(blocks, replicas)
+
+    async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
+        self.learn_now(replica, blocks, ttl_s)
+
+    async def forget(self, replica: str) -> None:
+        self._slots.pop(replica, None)
+
+    async def aclose(self) -> None:
+        self._blocks.clear()
+        self._slots.clear()
+
+    def held_now(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> dict[str, int]:
+        """`held`, without an event loop. One pass: each block is looked up once for all replicas."""
+        depths = dict.fromkeys(replicas, 0)
+        slots = {replica: self._slots[replica] for replica in depths if replica in self._slots}
+        now, reached = self._clock(), 0
+        for block in blocks:
+            still = self._holders(block, slots, now)
+            if len(still) < len(slots):
+                depths.update((replica, reached) for replica in slots.keys() - still.keys())
+                slots = still
+            if not slots:
+                return depths
+            reached += 1
+        depths.update(dict.fromkeys(slots, reached))
+        return depths
+
+    def _holders(self, block: bytes, slots: dict[str, int], now: float) -> dict[str, int]:
+        ends = self._blocks.get(block)
+        if ends is None:
+            return {}
+        return {replica: slot for replica, slot in slots.items() if ends.get(slot, now) > now}
+
+    def learn_now(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
+        """`learn`, without an event loop. Deepest block first, so that of one prompt the tail is evicted first."""
+        now = self._clock()
+        slot = self._slot(replica)
+        for block in reversed(blocks):
+            self._record(block, slot, now, now + min(ttl_s, MAX_TTL_S))
+        while len(self._blocks) > self._max_blocks:
+            self._blocks.popitem(last=False)
+
+    def _slot(self, replica: str) -> int:
+        slot = self._slots.get(replica)
+        if slot is None:
+            slot = self._slots[replica] = next(self._fresh_slots)
+        return slot
+
+    def _record(self, block: bytes, slot: int, now: float, ends_at: float) -> None:
+        ends = self._blocks.setdefault(block, {})
+        self._blocks.move_to_end(block)
+        if slot not in ends and len(ends) >= MAX_HOLDERS:
+            self._make_room(ends, now)
+        ends[slot] = max(ends.get(slot, 0.0), ends_at)
+
+    def _make_room(self, ends: dict[int, float], now: float) -> None:
+        live = set(self._slots.values())
+        for slot in [slot for slot, end in ends.items() if end <= now or slot not in live]:
+            del ends[slot]
+        if len(ends) >= MAX_HOLDERS:
+            del ends[min(ends, key=lambda slot: (ends[slot], slot))]

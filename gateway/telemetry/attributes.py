@@ -1,0 +1,103 @@
+"""What is written on spans, as plain mappings. Free text passes the redactor."""
+
+from collections.abc import Sequence
+
+from backends.messages import Usage
+from gateway.settlement import Settlement
+from gateway.telemetry import names
+from gateway.telemetry.outcome import outcome
+from gateway.telemetry.redact import Redactor
+from policies.decision import Call, Decision, Dropped, Reject
+from policies.estimates import Estimate
+from policies.facts import Facts
+
+Value = str | int | float | bool | Sequence[str]
+
+MOST_DROPPED = 32
+"""Dropped candidates that are listed."""
+
+
+def decided(
+    facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None, redactor: Redactor
+) -> dict[str, Value]:
+    known: dict[str, Value] = {
+        names.ROUTE_NAME: decision.route,
+        names.POLICY_HASH: decision.policy_hash,
+        names.REQUESTED_MODEL: redactor.clean(facts.requested),
+        names.PROMPT_TOKENS: facts.prompt_tokens,
+        names.CANDIDATES: len(decision.candidates),
+        names.DROPPED: [redactor.clean(_dropped(dropped)) for dropped in decision.dropped[:MOST_DROPPED]],
+        names.REASON: redactor.clean(decision.reason),
+    }
+    if decision_us is not None:
+        known[names.DECISION_US] = decision_us
+    return known | _chosen(decision.choice, redactor) | _estimated(estimate)
+
+
+def _dropped(dropped: Dropped) -> str:
+    where = f"{dropped.model} at {dropped.replica}" if dropped.replica else dropped.model
+    return f"{where}: {dropped.filter}: {dropped.reason}"
+
+
+def _chosen(choice: Call | Reject, redactor: Redactor) -> dict[str, Value]:
+    if isinstance(choice, Reject):
+        return {names.REJECT_CODE: choice.code}
+    return {names.CHOSEN_MODEL: choice.model, names.CHOSEN_REPLICA: redactor.clean(choice.replica)}
+
+
+def _estimated(estimate: Estimate | None) -> dict[str, Value]:
+    if estimate is None:
+        return {}
+    if estimate.abstains:
+        return {names.ABSTAINS: estimate.abstains, names.ESTIMATE_US: estimate.took_us}
+    p_good = [f"p_good({head})={p:.3f}" for head, p in estimate.p_good.items()]
+    return {names.DIFFICULTY: p_good, names.ESTIMATE_US: estimate.took_us}
+
+
+def asked(call: Call, number: int, predicted_tokens: int | None, stream: bool, redactor: Redactor) -> dict[str, Value]:
+    known: dict[str, Value] = {
+        names.OPERATION: names.CHAT,
+        names.REQUEST_MODEL: call.model,
+        names.REQUEST_STREAM: stream,
+        names.REPLICA: redactor.clean(call.replica),
+        names.ATTEMPT_NUMBER: number,
+    }
+    return known if predicted_tokens is None else known | {names.PREDICTED_TOKENS: predicted_tokens}
+
+
+def answered(error_kind: str, usage: Usage | None) -> dict[str, Value]:
+    ended: dict[str, Value] = {names.OUTCOME: "ok"}
+    if error_kind == "cancelled":
+        ended = {names.OUTCOME: "cancelled"}
+    elif error_kind:
+        ended = {names.OUTCOME: "error", names.ERROR_TYPE: error_kind}
+    return ended | _used(usage)
+
+
+def settled(settlement: Settlement, redactor: Redactor) -> dict[str, Value]:
+    known: dict[str, Value] = {
+        names.HTTP_STATUS: settlement.status,
+        names.TENANT: redactor.clean(settlement.tenant),
+        names.DIALECT: settlement.dialect,
+        names.OUTCOME: outcome(settlement),
+        names.END: settlement.end,
+        names.ATTEMPTS: settlement.attempts,
+        names.SPEND_MICROUSD: settlement.microusd,
+    }
+    if settlement.answered_by is not None:
+        known[names.RESPONSE_MODEL] = settlement.answered_by.model
+    if settlement.ttft_ms is not None:
+        known[names.TTFT_MS] = settlement.ttft_ms
+    if settlement.error_code:
+        known[names.ERROR_TYPE] = redactor.clean(settlement.error_code)
+    return known | _used(settlement.usage)
+
+
+def _used(usage: Usage | None) -> dict[str, Value]:
+    if usage is None:
+        return {}
+    return {
+        names.INPUT_TOKENS: usage.prompt_tokens,
+        names.OUTPUT_TOKENS: usage.completion_tokens,
+        names.CACHE_READ_TOKENS: usage.cached_tokens,
+    }

@@ -1,0 +1,144 @@
+"""The Observer that sees: hands each happening to the trace, the metrics and the log."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from backends.messages import Usage
+from gateway.settlement import Settlement
+from gateway.telemetry.delivery import Delivery
+from gateway.telemetry.logs import RequestLog
+from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.observe import fresh_request_id
+from gateway.telemetry.redact import Redactor
+from gateway.telemetry.traces import AttemptTrace, RequestTrace, Tracing
+from policies.decision import Call, Decision
+from policies.estimates import Estimate
+from policies.facts import Facts
+
+
+class LiveObserver:
+    def __init__(
+        self,
+        *,
+        delivery: Delivery,
+        redactor: Redactor,
+        metrics: Metrics,
+        shows_metrics: bool,
+        log: RequestLog | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._delivery = delivery
+        self._tracing = Tracing(delivery.tracer, redactor)
+        self._metrics = metrics
+        self._shows_metrics = shows_metrics
+        self._log = log
+        self._clock = clock
+
+    def begin(self, headers: Mapping[str, str], method: str, route_path: str) -> "LiveObservation":
+        request_id = fresh_request_id()
+        self._metrics.arrived()
+        trace = self._tracing.begin(headers, method, route_path, request_id)
+        return LiveObservation(request_id, trace, self._metrics, self._log, self._clock)
+
+    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
+        self._metrics.policy_loaded(policy_hash, routes, models)
+
+    def policy_refused(self) -> None:
+        self._metrics.policy_refused()
+
+    def metrics_page(self) -> bytes:
+        return self._metrics.page() if self._shows_metrics else b""
+
+    async def aclose(self, within_s: float = 5.0) -> None:
+        await self._delivery.aclose(within_s)
+
+
+class LiveObservation:
+    __slots__ = ("_attempts", "_clock", "_log", "_metrics", "_settled", "_trace", "request_id")
+
+    def __init__(
+        self,
+        request_id: str,
+        trace: RequestTrace,
+        metrics: Metrics,
+        log: RequestLog | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.request_id = request_id
+        self._trace = trace
+        self._metrics = metrics
+        self._log = log
+        self._clock = clock
+        self._attempts: list[LiveAttempt] = []
+        self._settled = False
+
+    def decided(
+        self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None = None
+    ) -> None:
+        self._trace.decided(facts, decision, estimate, decision_us)
+        self._metrics.decided(decision_us, _estimated(estimate))
+
+    def attempt(self, call: Call, number: int, predicted_tokens: int | None = None) -> "LiveAttempt":
+        trace = self._trace.attempt(call, number, predicted_tokens)
+        attempt = LiveAttempt(trace, call.model, predicted_tokens, self._metrics, self._clock)
+        self._attempts.append(attempt)
+        return attempt
+
+    def settle(self, settlement: Settlement) -> None:
+        """An attempt that nobody ended was given up with the request."""
+        if self._settled:
+            return
+        self._settled = True
+        for attempt in self._attempts:
+            attempt.end("cancelled", None)
+        self._metrics.settled(settlement)
+        self._trace.settle(settlement)
+        self._write(settlement)
+
+    def _write(self, settlement: Settlement) -> None:
+        if self._log is None:
+            return
+        try:
+            self._log.settled(settlement, self._trace.trace_id)
+        except (OSError, ValueError):  # the log's reader is gone; the request is not to suffer for it
+            self._metrics.dropped("log", 1)
+
+
+class LiveAttempt:
+    __slots__ = ("_clock", "_ended", "_metrics", "_model", "_predicted_tokens", "_started_at", "_trace")
+
+    def __init__(
+        self,
+        trace: AttemptTrace,
+        model: str,
+        predicted_tokens: int | None,
+        metrics: Metrics,
+        clock: Callable[[], float],
+    ) -> None:
+        self._trace = trace
+        self._model = model
+        self._predicted_tokens = predicted_tokens
+        self._metrics = metrics
+        self._clock = clock
+        self._started_at = clock()
+        self._ended = False
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._trace.headers
+
+    def first_content(self) -> None:
+        self._trace.first_content(self._clock() - self._started_at)
+
+    def end(self, error_kind: str, usage: Usage | None) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        self._trace.end(error_kind, usage)
+        took_s = self._clock() - self._started_at
+        self._metrics.attempted(self._model, took_s, error_kind, usage, self._predicted_tokens)
+
+
+def _estimated(estimate: Estimate | None) -> str | None:
+    if estimate is None:
+        return None
+    return "abstained" if estimate.abstains else "answered"

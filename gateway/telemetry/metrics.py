@@ -1,0 +1,115 @@
+"""Prometheus metrics of one process, in a registry of their own, with bounded series."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+
+from backends.messages import Usage
+from gateway.settlement import Settlement
+from gateway.telemetry import names
+from gateway.telemetry.outcome import outcome
+from gateway.telemetry.series import Series
+
+MAX_NAMES = 100
+"""Models, and routes, that get labels of their own; the others count as `other`."""
+
+MAX_SEEDED = 600
+"""Label sets of one metric that are shown at 0 before they happen."""
+
+
+class Metrics:
+    """Every metric of `names.METRICS`. Values that the policy in force does not name count as `other`.
+
+    Names of earlier policies keep their series, so counters never run backwards.
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._series = {metric: Series(metric, self._registry) for metric in names.METRICS}
+        self._known: Mapping[str, set[str]] = {"routes": {names.NONE}, "models": {names.NONE}}
+        self._seed()
+
+    def page(self) -> bytes:
+        """The exposition text of the registry (Prometheus text format 0.0.4)."""
+        return generate_latest(self)  # type: ignore[arg-type]  # it calls nothing but collect()
+
+    def collect(self) -> Iterator[Metric]:
+        """The registry's families without `_created`, which would be a second series for each of ours."""
+        for family in self._registry.collect():
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
+
+    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
+        """Take the names of a policy that is now in force."""
+        for kind, fresh in (("routes", routes), ("models", models)):
+            room = MAX_NAMES - len(self._known[kind])
+            self._known[kind].update([name for name in fresh if name not in self._known[kind]][:room])
+        self._series[names.POLICY_INFO].only(policy_hash)
+        self._series[names.RELOAD_COUNT].add(1, "ok")
+        self._seed()
+
+    def policy_refused(self) -> None:
+        self._series[names.RELOAD_COUNT].add(1, "failed")
+
+    def arrived(self) -> None:
+        self._series[names.IN_FLIGHT].add(1)
+
+    def decided(self, decision_us: int | None, estimated: str | None) -> None:
+        """`estimated` is one of `names.ESTIMATES`, or None when no estimate was asked for."""
+        if decision_us is not None:
+            self._series[names.DECISION_DURATION].observe(decision_us / 1e6)
+        if estimated is not None:
+            self._series[names.ESTIMATE_COUNT].add(1, estimated)
+
+    def attempted(
+        self, model: str, duration_s: float, error_kind: str, usage: Usage | None, predicted_tokens: int | None
+    ) -> None:
+        """`predicted_tokens` None: residency was not consulted, so the attempt says nothing of its quality."""
+        model = self._name("models", model)
+        self._series[names.ATTEMPT_COUNT].add(1, model)
+        self._series[names.ATTEMPT_DURATION].observe(duration_s, model)
+        if error_kind and error_kind != "cancelled":
+            kind = error_kind if error_kind in names.KINDS else names.OTHER
+            self._series[names.UPSTREAM_ERRORS].add(1, model, kind)
+        if usage is not None and predicted_tokens is not None:
+            self._series[names.PREFIX_PREDICTED].add(predicted_tokens, model)
+            self._series[names.PREFIX_REUSED].add(usage.cached_tokens, model)
+
+    def settled(self, settlement: Settlement) -> None:
+        decision, answered_by = settlement.decision, settlement.answered_by
+        route = self._name("routes", decision.route if decision else names.NONE)
+        model = self._name("models", answered_by.model if answered_by else names.NONE)
+        ended = outcome(settlement)
+        self._series[names.IN_FLIGHT].add(-1)
+        self._series[names.REQUESTS].add(1, route, model, ended)
+        self._series[names.REQUEST_DURATION].observe(settlement.duration_ms / 1e3, model, ended)
+        if settlement.ttft_ms is not None:
+            self._series[names.TTFT].observe(settlement.ttft_ms / 1e3, model)
+        if settlement.microusd:
+            self._series[names.SPEND].add(settlement.microusd, route, model)
+        if settlement.usage is not None:
+            self._used(settlement.usage, model)
+
+    def dropped(self, signal: str, count: int) -> None:
+        """`signal` is one of `names.SIGNALS`."""
+        self._series[names.TELEMETRY_DROPPED].add(count, signal)
+
+    def _used(self, usage: Usage, model: str) -> None:
+        self._series[names.USED_INPUT].add(usage.prompt_tokens, model)
+        self._series[names.USED_OUTPUT].add(usage.completion_tokens, model)
+        self._series[names.USED_CACHED].add(usage.cached_tokens, model)
+
+    def _name(self, kind: str, name: str) -> str:
+        return name if name in self._known[kind] else names.OTHER
+
+    def _seed(self) -> None:
+        for metric, series in self._series.items():
+            if metric is not names.POLICY_INFO:
+                choices = [self._values(label) for label in metric.labels]
+                if prod(map(len, choices)) <= MAX_SEEDED:
+                    series.seed(product(*choices))
+
+    def _values(self, label: names.Label) -> Collection[str]:
+        return self._known[label.of_policy] if label.of_policy else label.values

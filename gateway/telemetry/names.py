@@ -1,0 +1,219 @@
+"""Every span, attribute and metric name, once: with its unit, its closed label values and the question it answers.
+
+`gen_ai.*` follows the OpenTelemetry GenAI conventions v0.1 (status: Development), `http.*`, `server.*` and `error.type`
+the stable ones; `router.*` is ours, because no convention knows routes, decisions or prefix residency.
+Ids go on spans, never on metrics.
+"""
+
+from typing import Literal, get_args
+
+import msgspec
+
+from backends.errors import Kind
+from policies.decision import RejectCode
+
+SCOPE = "turnout"
+"""The instrumentation scope of all spans."""
+
+# Spans: SERVER `{method} {route}`; INTERNAL ROUTE_SPAN; one CLIENT (INTERNAL in this process) `chat {model}` an attempt.
+ROUTE_SPAN = "route"
+CHAT = "chat"
+
+# Of the HTTP request. Who asked for what, and what did they get?
+HTTP_METHOD = "http.request.method"
+HTTP_ROUTE = "http.route"
+HTTP_STATUS = "http.response.status_code"
+ERROR_TYPE = "error.type"
+REQUEST_ID = "router.request.id"
+TENANT = "router.tenant"
+DIALECT = "router.dialect"
+OUTCOME = "router.outcome"
+END = "router.end"
+ATTEMPTS = "router.attempts"
+SPEND_MICROUSD = "router.spend_microusd"
+TTFT_MS = "router.ttft_ms"
+
+# Of the decision. Why this model and this replica?
+ROUTE_NAME = "router.route"
+POLICY_HASH = "router.policy.hash"
+REQUESTED_MODEL = "router.requested_model"
+PROMPT_TOKENS = "router.prompt_tokens"
+CANDIDATES = "router.candidates.count"
+DROPPED = "router.dropped"
+DIFFICULTY = "router.difficulty"
+ABSTAINS = "router.difficulty.abstains"
+ESTIMATE_US = "router.estimate_us"
+DECISION_US = "router.decision_us"
+CHOSEN_MODEL = "router.chosen.model"
+CHOSEN_REPLICA = "router.chosen.replica"
+REJECT_CODE = "router.reject.code"
+REASON = "router.reason"
+
+# Of one attempt. Who was asked, how long did it think, what did it compute, how did it end?
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+REQUEST_MODEL = "gen_ai.request.model"
+REQUEST_STREAM = "gen_ai.request.stream"
+RESPONSE_MODEL = "gen_ai.response.model"
+FINISH_REASONS = "gen_ai.response.finish_reasons"
+FIRST_CHUNK_S = "gen_ai.response.time_to_first_chunk"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+CACHE_READ_TOKENS = "gen_ai.usage.cache_read.input_tokens"
+SERVER_ADDRESS = "server.address"
+SERVER_PORT = "server.port"
+ATTEMPT_NUMBER = "router.attempt"
+REPLICA = "router.replica"
+PREDICTED_TOKENS = "router.prefix.predicted_tokens"
+LINK_TYPE = "router.link.type"
+
+Outcome = Literal["ok", "cancelled", "cut", "error", "rejected"]
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+"""ok: a whole answer; cancelled: the client left; cut: an error after content had left; rejected: nobody was asked."""
+
+KINDS: tuple[str, ...] = get_args(Kind)
+REJECT_CODES: tuple[str, ...] = get_args(RejectCode)
+RELOADS = ("ok", "failed")
+SIGNALS = ("span", "log")
+ESTIMATES = ("answered", "abstained")
+
+NONE = "none"
+"""The label of a route or model that there is not: nothing was decided, nobody answered."""
+
+OTHER = "other"
+"""The label that stands for every value outside the closed set."""
+
+DURATION_BUCKETS = tuple(0.01 * 2**k for k in range(14))
+TTFT_BUCKETS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+DECISION_BUCKETS = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 5e-2)
+
+
+class Label(msgspec.Struct, frozen=True):
+    """A metric's label: its closed set of `values`, or the models or routes that the policy in force names."""
+
+    name: str
+    values: tuple[str, ...] = ()
+    of_policy: Literal["", "routes", "models"] = ""
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """One metric by its OpenTelemetry name. `question` is what an operator asks it."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    unit: str
+    question: str
+    labels: tuple[Label, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+BY_ROUTE = Label(ROUTE_NAME, of_policy="routes")
+BY_MODEL = Label(RESPONSE_MODEL, of_policy="models")
+BY_ASKED_MODEL = Label(REQUEST_MODEL, of_policy="models")
+BY_OUTCOME = Label(OUTCOME, OUTCOMES)
+BY_KIND = Label(ERROR_TYPE, KINDS)
+
+REQUESTS = Metric(
+    "router.requests", "counter", "", "How many requests, and how did they end?", (BY_ROUTE, BY_MODEL, BY_OUTCOME)
+)
+REQUEST_DURATION = Metric(
+    "gen_ai.server.request.duration",
+    "histogram",
+    "s",
+    "How long from arrival to the last byte?",
+    (BY_MODEL, BY_OUTCOME),
+    DURATION_BUCKETS,
+)
+TTFT = Metric(
+    "gen_ai.server.time_to_first_token",
+    "histogram",
+    "s",
+    "How long from arrival to the first content?",
+    (BY_MODEL,),
+    TTFT_BUCKETS,
+)
+IN_FLIGHT = Metric("http.server.active_requests", "gauge", "", "How many requests are being answered?")
+ATTEMPT_DURATION = Metric(
+    "gen_ai.client.inference.duration",
+    "histogram",
+    "s",
+    "How long does one attempt at a model take?",
+    (BY_ASKED_MODEL,),
+    DURATION_BUCKETS,
+)
+ATTEMPT_COUNT = Metric("router.attempts", "counter", "", "How many attempts did requests need?", (BY_ASKED_MODEL,))
+UPSTREAM_ERRORS = Metric(
+    "router.upstream.errors", "counter", "", "Which model fails, and in what way?", (BY_ASKED_MODEL, BY_KIND)
+)
+USED_INPUT = Metric(
+    "gen_ai.client.inference.usage.input_tokens", "counter", "", "How many prompt tokens were asked?", (BY_MODEL,)
+)
+USED_OUTPUT = Metric(
+    "gen_ai.client.inference.usage.output_tokens", "counter", "", "How many tokens were generated?", (BY_MODEL,)
+)
+USED_CACHED = Metric(
+    "gen_ai.client.inference.usage.cache_read.input_tokens",
+    "counter",
+    "",
+    "How many prompt tokens were not computed again?",
+    (BY_MODEL,),
+)
+SPEND = Metric("router.spend", "counter", "microusd", "What did the answers cost?", (BY_ROUTE, BY_MODEL))
+DECISION_DURATION = Metric(
+    "router.decision.duration", "histogram", "s", "What does deciding cost?", (), DECISION_BUCKETS
+)
+ESTIMATE_COUNT = Metric(
+    "router.estimates", "counter", "", "How often does the classifier abstain?", (Label("router.estimate", ESTIMATES),)
+)
+RELOAD_COUNT = Metric(
+    "router.policy.reloads",
+    "counter",
+    "",
+    "Was a policy file taken or refused?",
+    (Label("router.reload", RELOADS),),
+)
+POLICY_INFO = Metric("router.policy.info", "gauge", "", "Which policy is in force?", (Label(POLICY_HASH),))
+PREFIX_PREDICTED = Metric(
+    "router.prefix.predicted_tokens", "counter", "", "How many tokens did we expect to be reused?", (BY_ASKED_MODEL,)
+)
+PREFIX_REUSED = Metric(
+    "router.prefix.reused_tokens", "counter", "", "How many tokens were reused, of those attempts?", (BY_ASKED_MODEL,)
+)
+TELEMETRY_DROPPED = Metric(
+    "router.telemetry.dropped", "counter", "", "What could not be delivered?", (Label("router.signal", SIGNALS),)
+)
+
+METRICS: tuple[Metric, ...] = (
+    REQUESTS,
+    REQUEST_DURATION,
+    TTFT,
+    IN_FLIGHT,
+    ATTEMPT_DURATION,
+    ATTEMPT_COUNT,
+    UPSTREAM_ERRORS,
+    USED_INPUT,
+    USED_OUTPUT,
+    USED_CACHED,
+    SPEND,
+    DECISION_DURATION,
+    ESTIMATE_COUNT,
+    RELOAD_COUNT,
+    POLICY_INFO,
+    PREFIX_PREDICTED,
+    PREFIX_REUSED,
+    TELEMETRY_DROPPED,
+)
+
+
+def prometheus_name(metric: Metric) -> str:
+    """The name at /metrics, without the `_total` that a counter gets.
+
+    >>> prometheus_name(TTFT), prometheus_name(SPEND)
+    ('gen_ai_server_time_to_first_token_seconds', 'router_spend_microusd')
+    """
+    suffix = {"s": "_seconds", "": ""}.get(metric.unit, f"_{metric.unit}")
+    return metric.name.replace(".", "_") + suffix
+
+
+def prometheus_label(label: Label) -> str:
+    return label.name.replace(".", "_")

@@ -1,0 +1,168 @@
+"""Telemetry as the request path sees it: one Observer for the process, one Observation for each request.
+
+Observing returns at once and never raises: what cannot be delivered is dropped and counted.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, Protocol, TextIO
+
+from backends.messages import Usage
+from gateway.secrets import Secret
+from gateway.settlement import Settlement
+from policies.decision import Call, Decision
+from policies.estimates import Estimate
+from policies.facts import Facts
+
+METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Traces = Literal["off", "console", "otlp"]
+Log = Literal["json", "console", "off"]
+
+
+class AttemptObservation(Protocol):
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The trace context for the upstream; empty when there is none."""
+        ...
+
+    def first_content(self) -> None: ...
+
+    def end(self, error_kind: str, usage: Usage | None) -> None:
+        """`error_kind` is "" when it went well, "cancelled" when we gave it up, else a `backends.errors.Kind`."""
+        ...
+
+
+class Observation(Protocol):
+    """One request. Call `settle` exactly when it is over; calling it again changes nothing."""
+
+    @property
+    def request_id(self) -> str: ...
+
+    def decided(
+        self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None = None
+    ) -> None:
+        """`decision_us` is what deciding took, in microseconds, if it was measured."""
+        ...
+
+    def attempt(self, call: Call, number: int, predicted_tokens: int | None = None) -> AttemptObservation:
+        """`number` counts from 1; `predicted_tokens` of the prompt were believed resident there, if that was asked."""
+        ...
+
+    def settle(self, settlement: Settlement) -> None: ...
+
+
+class Observer(Protocol):
+    def begin(self, headers: Mapping[str, str], method: str, route_path: str) -> Observation:
+        """A request arrived. `headers` have names in lower case; `route_path` is the route's, never the raw path."""
+        ...
+
+    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
+        """A policy came into force; its names become label values."""
+        ...
+
+    def policy_refused(self) -> None:
+        """A changed policy file was not fit to be used."""
+        ...
+
+    def metrics_page(self) -> bytes:
+        """The text for `/metrics`, of type METRICS_CONTENT_TYPE; empty when metrics are off."""
+        ...
+
+    async def aclose(self, within_s: float = 5.0) -> None:
+        """Deliver what is queued, for `within_s` seconds at most."""
+        ...
+
+
+def fresh_request_id() -> str:
+    return f"req_{os.urandom(12).hex()}"
+
+
+def build_observer(
+    *,
+    traces: Traces = "off",
+    otlp_endpoint: str | None = None,
+    metrics: bool = True,
+    log: Log = "json",
+    service_name: str = "turnout",
+    sampled: float = 1.0,
+    secrets: Iterable[Secret] = (),
+    log_to: TextIO | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Observer:
+    """An Observer with its own tracer provider and registry; nothing global is set.
+
+    `otlp_endpoint` is the collector's base URL or its full traces URL. `sampled` is the share of traces that start
+    here and are kept; a trace that a caller started keeps the caller's choice. `secrets` never leave in any form.
+    Raises ValueError when `traces` is otlp without an endpoint, or `sampled` is not in [0, 1].
+    """
+    if traces == "off" and not metrics and log == "off":
+        return NullObserver()
+
+    from gateway.telemetry.delivery import open_delivery
+    from gateway.telemetry.live import LiveObserver
+    from gateway.telemetry.logs import RequestLog
+    from gateway.telemetry.metrics import Metrics
+    from gateway.telemetry.redact import Redactor
+
+    redactor, counters = Redactor(secrets), Metrics()
+    return LiveObserver(
+        delivery=open_delivery(traces, otlp_endpoint, service_name, sampled, counters.dropped),
+        redactor=redactor,
+        metrics=counters,
+        shows_metrics=metrics,
+        log=None if log == "off" else RequestLog(log, redactor, log_to),
+        clock=clock,
+    )
+
+
+class NullObserver:
+    """Sees nothing; a request still gets its id."""
+
+    def begin(self, headers: Mapping[str, str], method: str, route_path: str) -> Observation:
+        return NullObservation()
+
+    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
+        pass
+
+    def policy_refused(self) -> None:
+        pass
+
+    def metrics_page(self) -> bytes:
+        return b""
+
+    async def aclose(self, within_s: float = 5.0) -> None:
+        pass
+
+
+class NullObservation:
+    __slots__ = ("request_id",)
+
+    def __init__(self) -> None:
+        self.request_id = fresh_request_id()
+
+    def decided(
+        self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None = None
+    ) -> None:
+        pass
+
+    def attempt(self, call: Call, number: int, predicted_tokens: int | None = None) -> AttemptObservation:
+        return NullAttempt()
+
+    def settle(self, settlement: Settlement) -> None:
+        pass
+
+
+class NullAttempt:
+    __slots__ = ()
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {}
+
+    def first_content(self) -> None:
+        pass
+
+    def end(self, error_kind: str, usage: Usage | None) -> None:
+        pass
