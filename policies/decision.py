@@ -26,7 +26,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """A model, or one replica of it, that cannot answer; `filter` is fits, can, healthy or allowed."""
+    """A model, or one replica of it, that is no candidate; `filter` is route, allowed, can, fits or healthy."""
 
     model: str
     filter: str

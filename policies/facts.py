@@ -16,7 +16,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     `prompt_tokens` is an estimate that errs high; `exact_tokens` holds the count by the model's own tokenizer and
     chat template for the models where it is known. `headers` holds only those that the policy reads, names in
-    lower case. `allowed_models` is None when the caller may use every model.
+    lower case. `allowed_models` is None when the caller may use every model. `prefix` is a stable name of how the prompt
+    begins (its first block key in hex), or "": equal candidates are then told apart alike for equal prefixes.
     """
 
     requested: str = AUTO
@@ -32,6 +33,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     plan: str = ""
     headers: Mapping[str, str] = {}
     allowed_models: frozenset[str] | None = None
+    prefix: str = ""
 
     def tokens_for(self, model: str) -> int:
         """Prompt length in tokens of `model`: exact where known, else the estimate.

@@ -1,0 +1,1 @@
+"""Filters: drop what cannot answer, with a reason, before anything is weighed."""

@@ -1,0 +1,15 @@
+"""Has this model the abilities that the request needs?"""
+
+from policies.catalogue import Model
+from policies.facts import Facts
+
+
+def why_it_cannot(model: Model, facts: Facts) -> str:
+    """Which needed abilities `model` lacks, or "".
+
+    >>> why_it_cannot(Model(name="small"), Facts(needs=frozenset({"vision", "tools"})))
+    'small lacks tools, vision'
+    """
+    if facts.needs <= model.can:
+        return ""
+    return f"{model.name} lacks {', '.join(sorted(facts.needs - model.can))}"

@@ -1,0 +1,23 @@
+"""Which replicas of a model are up?"""
+
+from policies.catalogue import Model
+from policies.snapshot import ReplicaState, Snapshot
+
+
+def states(model: Model, snapshot: Snapshot) -> tuple[ReplicaState, ...]:
+    """State of every replica of `model`. One that the snapshot does not know counts as ready and idle.
+
+    >>> states(Model(name="small", at=("a",)), Snapshot(replicas={}))[0].ready
+    True
+    """
+    known = {state.replica: state for state in snapshot.replicas.get(model.name, ())}
+    return tuple(known.get(replica) or ReplicaState(replica=replica) for replica in model.replicas)
+
+
+def why_down(state: ReplicaState) -> str:
+    """Why this replica takes no work, or "".
+
+    >>> why_down(ReplicaState(replica="a", ready=False))
+    'not ready'
+    """
+    return "" if state.ready else state.why_not or "not ready"

@@ -1,0 +1,57 @@
+"""All filters in their order, over the models of a route; what fell, where, and why."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from policies.candidates.allowed import why_not_allowed
+from policies.candidates.can import why_it_cannot
+from policies.candidates.fits import why_too_long
+from policies.candidates.healthy import states, why_down
+from policies.catalogue import Model
+from policies.decision import Dropped
+from policies.facts import Facts
+from policies.snapshot import ReplicaState, Snapshot
+
+Filter = Callable[[Model, Facts], str]
+
+FILTERS: tuple[tuple[str, Filter], ...] = (
+    ("allowed", why_not_allowed),
+    ("can", why_it_cannot),
+    ("fits", why_too_long),
+)
+"""Of the model alone, in this order; `healthy` is of its replicas and comes last."""
+
+
+class Sifted(msgspec.Struct, frozen=True):
+    """`ready` holds the replicas that may answer, by model, in the order asked for."""
+
+    ready: Mapping[str, tuple[ReplicaState, ...]]
+    dropped: tuple[Dropped, ...]
+
+
+def sift(models: Iterable[Model], facts: Facts, snapshot: Snapshot) -> Sifted:
+    """Every model ends up in `ready` or has a reason in `dropped`; one with some replicas down is in both."""
+    ready: dict[str, tuple[ReplicaState, ...]] = {}
+    dropped: list[Dropped] = []
+    for model in models:
+        fault = first_fault(model, facts)
+        if fault is not None:
+            dropped.append(fault)
+            continue
+        known = states(model, snapshot)
+        up = tuple([state for state in known if state.ready])
+        if len(up) < len(known):
+            dropped.extend(Dropped(model.name, "healthy", why_down(s), s.replica) for s in known if not s.ready)
+        if up:
+            ready[model.name] = up
+    return Sifted(ready, tuple(dropped))
+
+
+def first_fault(model: Model, facts: Facts) -> Dropped | None:
+    """The first filter that `model` does not pass."""
+    for name, why in FILTERS:
+        reason = why(model, facts)
+        if reason:
+            return Dropped(model.name, name, reason)
+    return None

@@ -1,0 +1,109 @@
+"""decide(): the table of contents of routing. Pure: same values in, same decision out, byte for byte."""
+
+from collections.abc import Iterator, Mapping
+
+from policies.candidates.reject import reject
+from policies.candidates.sift import Sifted, sift
+from policies.decision import Call, Decision, Dropped, Reject
+from policies.estimates import Estimate
+from policies.facts import AUTO, Facts
+from policies.pickers.lowest_cost import Weighed, in_order, to_be_asked
+from policies.pickers.preference import Preference, prefer
+from policies.policy import PINNED, Policy, Route
+from policies.snapshot import Snapshot
+from policies.weigh import price_of, request_rates, weigh
+
+
+def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
+    """Route, then candidates, then their expected cost, then the order in which they are asked."""
+    if facts.requested != AUTO and facts.requested not in policy.models:
+        return rejected(policy, "", unknown_model(policy, facts), ())
+    route = matching_route(policy, facts)
+    if route is None:
+        return rejected(policy, "", Reject("no_route", "no route of the policy matches this request"), ())
+    asked = facts.requested if route.pins else route.use
+    preference = prefer(policy, route, asked, estimate)
+    sifted = sift([policy.models[name] for name in preference.rank], facts, snapshot)
+    fault = nobody_can(policy, route, asked, facts, sifted)
+    dropped = (*sifted.dropped, *outside(policy, route, preference.rank))
+    if fault is not None:
+        return rejected(policy, route.name, fault, dropped)
+    found = weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted)
+    ordered = in_order(found, preference.rank, facts.prefix)
+    calls = [Call(w.candidate.model, w.candidate.replica) for w in to_be_asked(ordered, route)]
+    return Decision(
+        steps=tuple(calls[: policy.resilience.attempts]),
+        route=route.name,
+        reason=why(route, preference, ordered[0], sifted),
+        policy_hash=policy.hash,
+        candidates=tuple([w.candidate for w in ordered]),
+        dropped=dropped,
+        artefact=estimate.artefact if route.choose is not None else "",
+    )
+
+
+def matching_route(policy: Policy, facts: Facts) -> Route | None:
+    """The first route that matches. A concrete name only meets routes that honour it, and is honoured without one."""
+    is_concrete = facts.requested != AUTO
+    for route in policy.routes:
+        if route.pins == is_concrete and route.matches(facts):
+            return route
+    return PINNED if is_concrete else None
+
+
+def nobody_can(policy: Policy, route: Route, asked: str, facts: Facts, sifted: Sifted) -> Reject | None:
+    """The reject, if no candidate is left. A pinned request that its model cannot take is told so, not sent elsewhere:
+    its fallbacks are for failures."""
+    if not sifted.ready:
+        return reject(policy.models, facts, sifted.dropped)
+    own_fault = [drop for drop in sifted.dropped if drop.model == asked and drop.filter != "healthy"]
+    return reject(policy.models, facts, own_fault) if route.pins and own_fault else None
+
+
+def weigh_all(
+    policy: Policy, route: Route, asked: str, facts: Facts, *, preference: Preference, sifted: Sifted
+) -> Iterator[Weighed]:
+    exchange = request_rates(route, policy.models, asked, facts)
+    for name, states in sifted.ready.items():
+        model = policy.models[name]
+        chance = None if preference.chance is None else preference.chance.get(name)
+        yield from weigh(
+            model, states, facts, rate=price_of(route, model), chance=chance, exchange=exchange, bounds=policy.affinity
+        )
+
+
+def outside(policy: Policy, route: Route, rank: Mapping[str, int]) -> tuple[Dropped, ...]:
+    """The models that this route never asks."""
+    reason = f"not in route {route.name}"
+    return tuple([Dropped(name, "route", reason) for name in policy.models if name not in rank])
+
+
+def why(route: Route, preference: Preference, chosen: Weighed, sifted: Sifted) -> str:
+    """One line for a person."""
+    model = chosen.candidate.model
+    if route.choose is None:
+        asked = "asked for by name" if route.pins else f"route {route.name} uses it"
+        return f"{model}: {asked}" if preference.rank[model] == 0 else f"{model}: fallback of route {route.name}"
+    if len(sifted.ready) == 1:
+        return f"{model}: the only candidate left"
+    if preference.why:
+        return f"{model}: {preference.why}"
+    chances = preference.chance or {}
+    odds = ", ".join([f"{name} {chances[name]:.2f}" for name in route.choose.among if name in chances])
+    return f"{model}: least expected cost for {route.choose.target}; p_good {odds}"
+
+
+def unknown_model(policy: Policy, facts: Facts) -> Reject:
+    """Names what the caller may ask for, and nothing else."""
+    may = [name for name in policy.models if facts.allowed_models is None or name in facts.allowed_models]
+    names = ", ".join([AUTO, *may])
+    return Reject("unknown_model", f"there is no model {facts.requested!r}; the models are: {names}", "model")
+
+
+def rejected(policy: Policy, route: str, fault: Reject, dropped: tuple[Dropped, ...]) -> Decision:
+    """A decision to answer nobody. Models that were never looked at fell with the request itself."""
+    seen = {drop.model for drop in dropped}
+    unseen = tuple([Dropped(name, "route", fault.message) for name in policy.models if name not in seen])
+    return Decision(
+        steps=(fault,), route=route, reason=fault.message, policy_hash=policy.hash, dropped=(*dropped, *unseen)
+    )

@@ -1,0 +1,59 @@
+"""Which models are to be asked before which, whatever they cost: unsure, in conversation, as fallback."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from policies.estimates import Estimate
+from policies.pickers.within_target import chances, tiers
+from policies.policy import Choose, Policy, Route
+
+
+class Preference(NamedTuple):
+    """`rank` of each model that may be asked: lower goes first, cost decides among equals.
+
+    `chance` is P(good) by model, None without an estimate. `why` explains an order that cost alone would not give.
+    """
+
+    rank: Mapping[str, int]
+    chance: Mapping[str, float] | None = None
+    why: str = ""
+
+
+def prefer(policy: Policy, route: Route, asked: str, estimate: Estimate) -> Preference:
+    """The preference of `route`; `asked` is the model that a route without a choice uses."""
+    own = Preference({asked: 0}) if route.choose is None else by_difficulty(policy, route.choose, estimate)
+    last = max(own.rank.values())
+    spare = [model for model in route.fallback or () if model not in own.rank]
+    return own._replace(rank={**own.rank, **{model: last + 1 + i for i, model in enumerate(spare)}})
+
+
+def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate) -> Preference:
+    """Unsure models first, else those that the conversation may be on, else all alike."""
+    known = tiers(choose, policy.models, estimate.earlier) if policy.may_move != "freely" else []
+    chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
+    if chance is None:
+        return unsure(choose, max(known, default=0), estimate.abstains or "the artefact lacks a head")
+    if known and policy.may_move == "never":
+        return stay(choose, chance, known[0])
+    if known and max(known) > 0:
+        return upwards(choose, chance, max(known))
+    return Preference(dict.fromkeys(choose.among, 0), chance)
+
+
+def unsure(choose: Choose, floor: int, reason: str) -> Preference:
+    """First the model for doubt (or the tier that was needed before), then those above it, then those below."""
+    at = max(choose.among.index(choose.when_unsure), floor)
+    rank = {model: 0 if i == at else 1 if i > at else 2 for i, model in enumerate(choose.among)}
+    return Preference(rank, None, f"unsure ({reason})")
+
+
+def stay(choose: Choose, chance: Mapping[str, float], home: int) -> Preference:
+    """The model of the first turn, then any other."""
+    rank = {model: int(i != home) for i, model in enumerate(choose.among)}
+    return Preference(rank, chance, f"the conversation began on {choose.among[home]}")
+
+
+def upwards(choose: Choose, chance: Mapping[str, float], floor: int) -> Preference:
+    """The tier that was needed before and those above it; a lower one only when none of them can answer."""
+    rank = {model: int(i < floor) for i, model in enumerate(choose.among)}
+    return Preference(rank, chance, f"the conversation needed {choose.among[floor]} before")

@@ -1,0 +1,125 @@
+"""A policy as deciding uses it: compiled, frozen, with every target solved. It does not know the file it came from."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import msgspec
+
+from policies.catalogue import Model, Price
+from policies.facts import Facts
+
+Matcher = Callable[[Facts], bool]
+MayMove = Literal["up", "freely", "never"]
+TargetKind = Literal["cost", "quality"]
+
+REQUESTED = "requested"
+"""In `use`: the model that the client named."""
+
+
+def always(_facts: Facts) -> bool:
+    """The matcher of a route without conditions."""
+    return True
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What the operator wants of a mix of models, as percent of sending everything to the model `of`.
+
+    >>> str(Target("cost", 40, "large"))
+    'cost 40% of large'
+    """
+
+    kind: TargetKind
+    percent: float
+    of: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.percent:g}% of {self.of}"
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """What a solved target comes to on the calibration sample: percent of the reference's cost and quality, and shares."""
+
+    cost_percent: float
+    quality_percent: float
+    shares: Mapping[str, float]
+
+
+class Choose(msgspec.Struct, frozen=True, kw_only=True):
+    """A choice by difficulty. `among` is the ladder, lowest tier first.
+
+    `loss_per_reference` is the exchange rate of quality: what one bad answer costs, in units of what the model
+    `target.of` charges for the same request. `relative_cost` is what each model charges in that unit for the request
+    that targets are solved on. `prices` are the models' own, or stand-ins where no model of the ladder has one.
+    """
+
+    among: tuple[str, ...]
+    target: Target
+    when_unsure: str
+    prices: Mapping[str, Price]
+    relative_cost: Mapping[str, float]
+    loss_per_reference: float
+    expected: Expected
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule: which model, for which request. Exactly one of `use` and `choose` is set.
+
+    `fallback` None means the other models of the ladder in order of expected cost.
+    """
+
+    name: str
+    matches: Matcher = always
+    use: str = ""
+    choose: Choose | None = None
+    fallback: tuple[str, ...] | None = None
+
+    @property
+    def pins(self) -> bool:
+        return self.use == REQUESTED
+
+
+PINNED = Route(name="pinned", use=REQUESTED)
+"""An explicit, permitted model name is honoured, whether or not the file says so."""
+
+
+class Resilience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait, in seconds, and how often to ask: `attempts` counts the first."""
+
+    attempts: int = 3
+    connect_s: float = 5.0
+    first_content_s: float = 120.0
+    gap_s: float = 60.0
+    total_s: float = 600.0
+    retry_uncertain: bool = False
+
+
+class Difficulty(msgspec.Struct, frozen=True):
+    """Which trained artefact estimates difficulty (a path, or `shipped`), and in how much time before it abstains."""
+
+    artefact: str = "shipped"
+    within_ms: int = 50
+
+
+class Affinity(msgspec.Struct, frozen=True):
+    """When a replica is too busy to keep a prefix: above `max_imbalance` x mean and `spill_after` over the least loaded."""
+
+    max_imbalance: float = 1.1
+    spill_after: float = 4.0
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that deciding needs. `hash` is 16 hex digits of the SHA-256 of the file's text.
+
+    `headers_read` are the request's side values (lower-case names) that the routes look at. `difficulty` is None when
+    no route chooses by difficulty.
+    """
+
+    hash: str
+    name: str
+    models: Mapping[str, Model]
+    routes: tuple[Route, ...]
+    headers_read: frozenset[str] = frozenset()
+    difficulty: Difficulty | None = None
+    resilience: Resilience = Resilience()
+    affinity: Affinity = Affinity()
+    may_move: MayMove = "up"
