@@ -10,11 +10,16 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn. `text` joins the text parts; `images` counts image parts; `tool_calls` are in the wire's own form."""
+    """One turn. `text` joins the text parts; `images` counts image parts; `tool_calls` are in the wire's own form.
+
+    `audio` counts parts of sound, `files` parts of any other kind that is not text.
+    """
 
     role: Role
     text: str = ""
     images: int = 0
+    audio: int = 0
+    files: int = 0
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     tool_call_id: str = ""
     name: str = ""

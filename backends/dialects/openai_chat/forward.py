@@ -1,0 +1,65 @@
+"""The client's body as it goes to an upstream of the same dialect: the bytes of every field, but for a few.
+
+Fields are spliced as raw JSON, never decoded: 1.0 stays 1.0, an integer of thirty digits stays itself, and a field
+that we have never heard of arrives as it was written.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from backends.messages import ChatRequest
+
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TURNS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+_LIMITS = ("max_completion_tokens", "max_tokens")
+TRUE = msgspec.Raw(b"true")
+
+
+class Habits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one upstream wants otherwise than the client said it. `limit_field` "" leaves the client's own name."""
+
+    limit_field: Literal["", "max_tokens", "max_completion_tokens"] = ""
+    knows_developer: bool = True
+
+
+def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
+    """`serves` is the upstream's name for the model. Usage is always asked of a stream: the books need it."""
+    fields = _FIELDS.decode(request.raw)
+    if request.model != serves:
+        fields["model"] = msgspec.Raw(msgspec.json.encode(serves))
+    if request.stream and not request.include_usage:
+        fields["stream_options"] = _asking_usage(fields.get("stream_options"))
+    if request.max_tokens is not None:
+        _one_limit(fields, request.max_tokens, habits)
+    if not habits.knows_developer and any(message.role == "developer" for message in request.messages):
+        fields["messages"] = _without_developer(fields["messages"])
+    return msgspec.json.encode(fields)
+
+
+def forces_a_function(request: ChatRequest) -> bool:
+    """The client named the function to be called; the finish reason of such an answer stays `stop`."""
+    choice = _FIELDS.decode(request.raw).get("tool_choice")
+    return choice is not None and bytes(choice).startswith(b"{")
+
+
+def _asking_usage(options: msgspec.Raw | None) -> msgspec.Raw:
+    known = {} if options is None or bytes(options) == b"null" else _FIELDS.decode(options)
+    return msgspec.Raw(msgspec.json.encode({**known, "include_usage": TRUE}))
+
+
+def _one_limit(fields: dict[str, msgspec.Raw], limit: int, habits: Habits) -> None:
+    given = [name for name in _LIMITS if name in fields and bytes(fields[name]) != b"null"]
+    name = habits.limit_field or given[0]
+    if given != [name]:
+        for other in _LIMITS:
+            fields.pop(other, None)
+        fields[name] = msgspec.Raw(b"%d" % limit)
+
+
+def _without_developer(messages: msgspec.Raw) -> msgspec.Raw:
+    turns = _TURNS.decode(messages)
+    for turn in turns:
+        if msgspec.json.decode(turn["role"]) == "developer":
+            turn["role"] = msgspec.Raw(b'"system"')
+    return msgspec.Raw(msgspec.json.encode(turns))

@@ -1,0 +1,150 @@
+"""Bytes of a Chat Completions request -> ChatRequest, or one RequestFault that names the field.
+
+Of equal keys in an object the last one counts, here as in what is forwarded.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.body import Body, Part, Turn
+from backends.messages import ChatRequest, Message, Sampling
+
+_DECODER = msgspec.json.Decoder(Body)
+_AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+_SEED_MASK = (1 << 63) - 1
+
+
+def read_chat(raw: bytes) -> ChatRequest:
+    """Raises `RequestFault`, and nothing else, whatever the bytes are.
+
+    >>> read_chat(b'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}').messages[0].text
+    'hi'
+    """
+    body = _decode(raw)
+    if body.stream_options is not None and not body.stream:
+        raise RequestFault("stream_options is only allowed together with stream: true.", "stream_options")
+    if body.top_logprobs is not None and not body.logprobs:
+        raise RequestFault("top_logprobs is only allowed together with logprobs: true.", "top_logprobs")
+    return ChatRequest(
+        raw=raw,
+        model=body.model,
+        messages=tuple(_message(turn, f"messages[{index}]") for index, turn in enumerate(body.messages)),
+        sampling=_sampling(body),
+        max_tokens=body.max_completion_tokens or body.max_tokens,
+        stop=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
+        stream=bool(body.stream),
+        include_usage=bool(body.stream_options and body.stream_options.include_usage),
+        n=body.n or 1,
+        tools=tuple(_tool(tool, f"tools[{index}]") for index, tool in enumerate(body.tools or ())),
+        response_format=_response_format(body.response_format),
+    )
+
+
+def _decode(raw: bytes) -> Body:
+    try:
+        if not raw.isascii():
+            raw.decode()
+        return _DECODER.decode(raw)
+    except msgspec.ValidationError as error:
+        raise _fault(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise RequestFault("The body is not valid JSON in UTF-8." if raw else "The body is empty.") from None
+    except RecursionError:
+        raise RequestFault("The body is nested too deeply.") from None
+
+
+def _fault(text: str) -> RequestFault:
+    """The decoder's words, `Expected ... - at `$.path``, as a message and the path of the field."""
+    match = _AT.match(text)
+    what, path = (match["what"], match["path"] or "") if match else (text, "")
+    param = path.removeprefix(".").replace("[...]", "")
+    missing = _MISSING.match(what)
+    if missing:
+        param = f"{param}.{missing['field']}" if param else missing["field"]
+        return RequestFault(f"{param} is required.", param)
+    if not param:
+        return RequestFault(f"The body does not have the right shape: {what}.")
+    return RequestFault(f"{param} is not right: {what}.", param)
+
+
+def _message(turn: Turn, at: str) -> Message:
+    if turn.role == "tool" and not turn.tool_call_id:
+        raise RequestFault(f"{at}.tool_call_id is required for a message of role tool.", f"{at}.tool_call_id")
+    if turn.content is None and turn.role != "assistant":
+        raise RequestFault(f"{at}.content is required for a message of role {turn.role}.", f"{at}.content")
+    parts = turn.content if isinstance(turn.content, list) else []
+    kinds = [part.type for part in parts]
+    images, audio = kinds.count("image_url"), kinds.count("input_audio")
+    calls = enumerate(turn.tool_calls or ())
+    return Message(
+        role=turn.role,
+        text=turn.content if isinstance(turn.content, str) else _joined(parts, f"{at}.content"),
+        images=images,
+        audio=audio,
+        files=len(kinds) - images - audio - kinds.count("text") - kinds.count("refusal"),
+        tool_calls=tuple(_tool_call(call, f"{at}.tool_calls[{index}]") for index, call in calls),
+        tool_call_id=turn.tool_call_id or "",
+        name=turn.name or "",
+    )
+
+
+def _joined(parts: list[Part], at: str) -> str:
+    texts = []
+    for index, part in enumerate(parts):
+        if part.type == "text":
+            if part.text is None:
+                raise RequestFault(f"{at}[{index}].text is required for a part of type text.", f"{at}[{index}].text")
+            texts.append(part.text)
+    return "\n".join(texts)
+
+
+def _tool_call(call: dict[str, Any], at: str) -> Mapping[str, Any]:
+    function = call.get("function")
+    if call.get("type", "function") == "function":
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise RequestFault(f"{at}.function needs a name.", f"{at}.function.name")
+        if not isinstance(function.get("arguments"), str):
+            raise RequestFault(f"{at}.function.arguments must be a string of JSON.", f"{at}.function.arguments")
+    return call
+
+
+def _tool(tool: dict[str, Any], at: str) -> Mapping[str, Any]:
+    if not isinstance(tool.get("type"), str):
+        raise RequestFault(f"{at}.type is required.", f"{at}.type")
+    function = tool.get("function")
+    if tool["type"] == "function" and not (isinstance(function, dict) and isinstance(function.get("name"), str)):
+        raise RequestFault(f"{at}.function.name is required.", f"{at}.function.name")
+    return tool
+
+
+def _response_format(value: dict[str, Any] | None) -> Mapping[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value.get("type"), str):
+        raise RequestFault("response_format.type is required.", "response_format.type")
+    schema = value.get("json_schema")
+    if value["type"] == "json_schema" and not isinstance(schema, dict):
+        raise RequestFault("response_format.json_schema is required.", "response_format.json_schema")
+    return value
+
+
+def _sampling(body: Body) -> Sampling:
+    plain = Sampling()
+    return Sampling(
+        temperature=plain.temperature if body.temperature is None else body.temperature,
+        top_p=plain.top_p if body.top_p is None else body.top_p,
+        top_k=max(body.top_k or 0, 0),
+        min_p=body.min_p or 0.0,
+        seed=None if body.seed is None else body.seed & _SEED_MASK,
+        presence_penalty=body.presence_penalty or 0.0,
+        frequency_penalty=body.frequency_penalty or 0.0,
+        repetition_penalty=body.repetition_penalty or 1.0,
+        logit_bias=body.logit_bias or {},
+        logprobs=bool(body.logprobs),
+        top_logprobs=body.top_logprobs or 0,
+    )

@@ -1,0 +1,64 @@
+"""A whole chat.completion from events, and the error envelope."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from backends.dialects.openai_chat.shapes import fingerprint, logprobs_object, usage_object
+from backends.messages import ChatRequest, Delta, Event, Finish, FinishReason, TokenLogprob, Usage, Whole
+
+
+def error_body(message: str, *, type: str, param: str | None = None, code: str | None = None) -> bytes:
+    """OpenAI's error envelope.
+
+    >>> error_body("no", type="invalid_request_error")
+    b'{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}'
+    """
+    return msgspec.json.encode({"error": {"message": message, "type": type, "param": param, "code": code}})
+
+
+@dataclass(slots=True)
+class _Choice:
+    texts: list[str] = field(default_factory=list)
+    logprobs: list[TokenLogprob] = field(default_factory=list)
+    finish: FinishReason | None = None
+
+
+class Completion:
+    """Takes the events of an answer; `body()` is the answer. A Whole stands for itself."""
+
+    def __init__(self, request: ChatRequest, model: str, id: str, created: int) -> None:
+        self._request = request
+        self._head = {"id": id, "object": "chat.completion", "created": created, "model": model}
+        self._choices = [_Choice() for _ in range(request.n)]
+        self._usage: Usage | None = None
+        self._whole: bytes | None = None
+
+    def add(self, event: Event) -> None:
+        if isinstance(event, Delta):
+            choice = self._choices[event.index]
+            choice.texts.append(event.text)
+            choice.logprobs.extend(event.logprobs)
+        elif isinstance(event, Finish):
+            self._choices[event.index].finish = event.reason
+        elif isinstance(event, Usage):
+            self._usage = event
+        elif isinstance(event, Whole):
+            self._whole = event.body
+
+    def body(self) -> bytes:
+        if self._whole is not None:
+            return self._whole
+        choices = [self._choice(index, choice) for index, choice in enumerate(self._choices)]
+        usage = {} if self._usage is None else {"usage": usage_object(self._usage)}
+        system = {"system_fingerprint": fingerprint(str(self._head["model"]))}
+        return msgspec.json.encode({**self._head, "choices": choices, **usage, **system})
+
+    def _choice(self, index: int, choice: _Choice) -> dict[str, object]:
+        asked = self._request.sampling.logprobs
+        return {
+            "index": index,
+            "message": {"role": "assistant", "content": "".join(choice.texts), "refusal": None},
+            "logprobs": logprobs_object(tuple(choice.logprobs)) if asked else None,
+            "finish_reason": choice.finish,
+        }

@@ -1,0 +1,32 @@
+"""Pieces of JSON that both the whole answer and the stream are made of."""
+
+import hashlib
+
+from backends.messages import TokenLogprob, Usage
+
+
+def fingerprint(model: str) -> str:
+    """The same for the same model, and says nothing else.
+
+    >>> fingerprint("small")
+    'fp_a752f44bea'
+    """
+    return "fp_" + hashlib.blake2b(model.encode(), digest_size=5).hexdigest()
+
+
+def usage_object(usage: Usage) -> dict[str, object]:
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+    }
+
+
+def logprobs_object(logprobs: tuple[TokenLogprob, ...]) -> dict[str, object]:
+    """The chat shape, not the older one of completions: `bytes` lets a reader join characters cut between tokens."""
+    return {"content": [{**_one(token), "top_logprobs": [_one(top) for top in token.top]} for token in logprobs]}
+
+
+def _one(token: TokenLogprob) -> dict[str, object]:
+    return {"token": token.token, "logprob": token.logprob, "bytes": list(token.data)}

@@ -1,0 +1,1 @@
+"""Is a replica ready? One file for each kind of server."""
