@@ -1,0 +1,1 @@
+"""Between text and token ids: vocabularies, chat templates, incremental decoding. Knows no tensors."""

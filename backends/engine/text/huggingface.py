@@ -1,0 +1,97 @@
+"""The tokenizer beside safetensors weights: tokenizer.json, and the chat template of tokenizer_config.json."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer as Backend
+
+from backends.engine.spec import ModelSpec
+from backends.engine.text.pieces import pieces_of
+from backends.engine.text.template import MOST_SOURCE, ChatTemplate
+from backends.engine.tokenizer import Tokenizer
+from backends.engine.weights.faults import WeightsError
+from backends.engine.weights.limits import JSON_BYTES
+
+_CONSTANTS = ("bos_token", "eos_token", "pad_token", "unk_token")
+
+
+def directory_tokenizer(path: Path, spec: ModelSpec) -> Tokenizer:
+    """Raises WeightsError when tokenizer.json is missing, damaged or too large."""
+    backend = _backend(path / "tokenizer.json")
+    layout = json.loads(backend.to_str())
+    added = {token["id"]: (token["content"], bool(token["special"])) for token in layout["added_tokens"]}
+    kinds = set(_kinds(layout["decoder"]))
+    return Tokenizer(
+        backend,
+        pieces=pieces_of(
+            backend.get_vocab(with_added_tokens=False), added, byte_level="ByteLevel" in kinds, size=spec.vocab_size
+        ),
+        control={text: index for index, (text, special) in added.items() if special},
+        template=_template(path),
+        eos_ids=spec.eos_ids,
+        strips_first_space=bool(kinds & {"Strip", "Metaspace"}),
+    )
+
+
+def _backend(path: Path) -> Backend:
+    """Control words are not parsed: `encode_special_tokens` makes them text."""
+    if not path.is_file() or path.stat().st_size > JSON_BYTES:
+        raise WeightsError(f"{path.parent.name}: tokenizer.json is missing or larger than {JSON_BYTES >> 20} MiB")
+    try:
+        backend = Backend.from_file(str(path))
+    except Exception as fault:  # tokenizers raises plain Exception
+        raise WeightsError(f"{path.name}: no readable tokenizer ({fault})") from fault
+    backend.no_truncation()
+    backend.no_padding()
+    backend.encode_special_tokens = True
+    return backend
+
+
+def _kinds(part: Mapping[str, Any] | None) -> list[str]:
+    """The names of a decoder and of those inside it."""
+    if part is None:
+        return []
+    return [part["type"], *(kind for inner in part.get("decoders", ()) for kind in _kinds(inner))]
+
+
+def _template(path: Path) -> ChatTemplate | None:
+    config = _config(path / "tokenizer_config.json")
+    alone = path / "chat_template.jinja"
+    source = _text(alone) if alone.is_file() else _default(config.get("chat_template"))
+    if not isinstance(source, str):
+        return None
+    words = {name: _word(config.get(name)) for name in _CONSTANTS}
+    return ChatTemplate(source, {name: word for name, word in words.items() if word})
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > 4 * MOST_SOURCE:
+        raise WeightsError(f"{path.name}: larger than {4 * MOST_SOURCE >> 10} KiB")
+    return path.read_text(encoding="utf-8")
+
+
+def _default(found: object) -> object:
+    """Some files list several templates by name; the one for chats is `default`."""
+    if isinstance(found, list):
+        return next((item.get("template") for item in found if item.get("name") == "default"), None)
+    return found
+
+
+def _word(found: object) -> str:
+    """A special token is written as text, or as a mapping with its `content`."""
+    content = found.get("content") if isinstance(found, Mapping) else found
+    return content if isinstance(content, str) else ""
+
+
+def _config(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    if path.stat().st_size > JSON_BYTES:
+        raise WeightsError(f"{path.name}: larger than {JSON_BYTES >> 20} MiB")
+    try:
+        values = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as fault:
+        raise WeightsError(f"{path.name}: no readable JSON ({fault})") from fault
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,107 @@
+"""One model's tokenizer: chats to ids, ids to text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from tokenizers import Tokenizer as Backend
+
+from backends.engine.text.control import ControlTokens, mark_for, strings_within
+from backends.engine.text.detokenise import Detokeniser
+from backends.engine.text.template import ChatTemplate, TemplateFault
+from backends.errors import UpstreamError
+from backends.messages import Message
+
+
+class Tokenizer:
+    """Made by `open_weights`. Encoding is safe from one thread at a time; decoders are independent of each other."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        pieces: Sequence[bytes],
+        control: Mapping[str, int],
+        template: ChatTemplate | None,
+        eos_ids: Sequence[int],
+        strips_first_space: bool = False,
+    ) -> None:
+        """`backend` must know no control token, so that plain text can never turn into one; `pieces` by id."""
+        self._backend = backend
+        self._pieces = pieces
+        self._control = ControlTokens(control)
+        self._template = template
+        self._strips = strips_first_space
+        self.eos_ids = frozenset(eos_ids)
+        self.control_ids = frozenset(control.values())
+        self.vocab_size = len(pieces)
+
+    def encode(self, text: str) -> list[int]:
+        """Plain text, exactly as it stands: no begin token, and control words in it are words."""
+        ids: list[int] = self._backend.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def encode_chat(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
+        """The conversation in the model's own form, ending where its answer begins.
+
+        The template writes the begin token where the model wants one. Raises UpstreamError (unsupported) when the model
+        has no template, its template refuses the conversation, or a message carries an image.
+        """
+        turns, mark = self._turns(messages), mark_for(strings_within([[m.text, m.name] for m in messages] + [tools]))
+        return self._encode_marked(self._render(turns, list(tools), mark), mark)
+
+    def decoder(self) -> Detokeniser:
+        """A fresh decoder for one answer."""
+        return Detokeniser(self._pieces, strips_first_space=self._strips)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The whole at once; control tokens add nothing."""
+        decoder = self.decoder()
+        return "".join([*map(decoder.push, ids), decoder.finish()])
+
+    def token_bytes(self, token: int) -> bytes:
+        """What this id adds to a text; empty for control tokens."""
+        return self._pieces[token]
+
+    def _turns(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        if any(message.images for message in messages):
+            raise UpstreamError("unsupported", "this model reads no images", sent=False, param="messages")
+        as_system = self._template is not None and not self._template.knows_developer
+        return [_turn(message, as_system) for message in messages]
+
+    def _render(self, turns: list[dict[str, Any]], tools: list[Any], mark: str) -> str:
+        if self._template is None:
+            raise UpstreamError("unsupported", "this model has no chat template", sent=False, param="messages")
+        marked = [{**self._control.marked_within(turn, mark), "role": turn["role"]} for turn in turns]
+        try:
+            return self._template.render(marked, self._control.marked_within(tools, mark))
+        except TemplateFault as fault:
+            raise UpstreamError("unsupported", str(fault), sent=False, param="messages") from fault
+
+    def _encode_marked(self, rendered: str, mark: str) -> list[int]:
+        ids: list[int] = []
+        for part in self._control.split(rendered, mark):
+            ids += [part] if isinstance(part, int) else self.encode(part) if part else []
+        return ids
+
+
+def _turn(message: Message, developer_as_system: bool) -> dict[str, Any]:
+    """The mapping that templates read. Content is always a text: null, absent and empty are alike."""
+    role = "system" if message.role == "developer" and developer_as_system else message.role
+    turn: dict[str, Any] = {"role": role, "content": message.text}
+    if message.tool_calls:
+        turn["tool_calls"] = [_call(call) for call in message.tool_calls]
+    named = {"tool_call_id": message.tool_call_id, "name": message.name}
+    return turn | {key: value for key, value in named.items() if value}
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool call with its arguments as a mapping: templates write them out with `tojson` themselves."""
+    function = call.get("function")
+    if not isinstance(function, Mapping) or not isinstance(function.get("arguments"), str):
+        return dict(call)
+    try:
+        arguments = msgspec.json.decode(function["arguments"])
+    except (msgspec.DecodeError, RecursionError):
+        return dict(call)
+    return {**call, "function": {**function, "arguments": arguments}}
