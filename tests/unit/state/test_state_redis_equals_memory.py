@@ -1,0 +1,95 @@
+"""The same history gives the same answers in Redis and in memory; and what the scripts leave behind is bounded."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from gateway.state.memory import MemoryResidency
+from gateway.state.redis_index import SLICE, RedisIndex
+from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S
+
+REPLICAS = ["http://a:1", "http://b:1", "in-process:c"]
+FRESH = itertools.count()
+prompts = st.lists(st.integers(0, 1), min_size=1, max_size=6)
+steps = st.one_of(
+    st.tuples(st.just("learn"), st.sampled_from(REPLICAS), prompts, st.integers(1, 20)),
+    st.tuples(st.just("forget"), st.sampled_from(REPLICAS), st.just([]), st.just(0)),
+    st.tuples(st.just("wait"), st.just(""), st.just([]), st.integers(1, 15)),
+    st.tuples(st.just("held"), st.just(""), prompts, st.just(0)),
+)
+
+
+@contextlib.asynccontextmanager
+async def index(url, clock, max_blocks=1_000) -> AsyncIterator[RedisIndex]:
+    client = Redis.from_url(url)
+    yield RedisIndex(client, max_blocks=max_blocks, clock=clock, namespace=f"test{next(FRESH)}")
+    await client.aclose()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=st.lists(steps, min_size=1, max_size=20), bound=st.integers(2, 12))
+def test_redis_and_memory_agree_on_every_history(history, bound, chained, redis_url, clock):
+    async def play() -> None:
+        memory = MemoryResidency(bound, clock)
+        async with index(redis_url, clock, bound) as shared:
+            for verb, replica, prompt, seconds in history:
+                if verb == "learn":
+                    await memory.learn(replica, chained(prompt), seconds)
+                    await shared.learn(replica, chained(prompt), seconds)
+                elif verb == "forget":
+                    await memory.forget(replica)
+                    await shared.forget(replica)
+                elif verb == "wait":
+                    clock.advance(seconds)
+                else:
+                    found = await shared.held(chained(prompt), REPLICAS)
+                    assert found.depths == await memory.held(chained(prompt), REPLICAS)
+
+    asyncio.run(play())
+
+
+async def test_a_prompt_longer_than_a_slice_is_held_whole(redis_url, clock, chained):
+    blocks = chained([n % 251 for n in range(2 * SLICE + 3)])
+    async with index(redis_url, clock, 10 * SLICE) as shared:
+        await shared.learn("a", blocks, 60)
+
+        assert (await shared.held(blocks, ["a", "b"])).depths == {"a": len(blocks), "b": 0}
+
+
+async def test_every_key_has_a_ttl_and_one_slot_and_their_number_is_bounded(redis_url, clock, chained):
+    async with index(redis_url, clock, max_blocks=10) as shared:
+        for n in range(50):
+            await shared.learn(f"r{n % 3}", chained([n, n, n]), 60)
+        await shared.forget("r0")
+
+        client = shared._client
+        keys = [key async for key in client.scan_iter(match=f"{shared._blocks.split(':')[0]}*")]
+        ttls = [await client.pttl(key) for key in keys]
+        assert all(0 < ttl <= MAX_TTL_S * 1_000 for ttl in ttls)
+        assert len({await client.execute_command("CLUSTER", "KEYSLOT", key) for key in keys}) == 1
+        assert len(keys) <= 10 + 3 + 2, "blocks, generations, order and counter"
+
+
+async def test_a_full_block_gives_up_the_holder_whose_record_ends_first(redis_url, clock, chained):
+    replicas = [f"r{n}" for n in range(MAX_HOLDERS + 1)]
+    async with index(redis_url, clock) as shared:
+        for n, replica in enumerate(replicas):
+            await shared.learn(replica, chained([1]), 60 + n)
+
+        depths = (await shared.held(chained([1]), replicas)).depths
+
+    assert [replica for replica, depth in depths.items() if not depth] == ["r0"]
+
+
+async def test_scripts_are_loaded_again_when_the_server_lost_them(redis_url, clock, chained):
+    async with index(redis_url, clock) as shared:
+        await shared.learn("a", chained([1, 2]), 60)
+
+        await shared._client.script_flush()
+
+        assert (await shared.held(chained([1, 2]), ["a"])).depths == {"a": 2}
