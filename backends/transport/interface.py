@@ -40,13 +40,19 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """`headers` is the whole set but for `host` and `content-length`, which belong to the framing."""
+    """`headers` is the whole set but for `host` and `content-length`, which belong to the framing.
+
+    Its `repr` shows neither headers nor body: they hold keys and prompts.
+    """
 
     method: Literal["GET", "POST"]
     origin: Origin
     path: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+
+    def __repr__(self) -> str:
+        return f"HttpRequest({self.method} {self.origin}{self.path})"
 
 
 class Response(Protocol):

@@ -1,0 +1,185 @@
+"""An upstream's own stream as the client shall see it: the same events, with what breaks clients put right.
+
+A chunk that needs nothing keeps its fields as raw JSON. The rules: `model` is the name of the catalogue; a role in the
+first delta of a choice and in no other; one finish for each choice; tool calls numbered (see `calls`); `stop` after
+tool calls is `tool_calls`, unless the client forced the function; usage shown once, at the end, to those who asked.
+"""
+
+from typing import Any
+
+import msgspec
+
+from backends.dialects.openai_chat.calls import CallFragments, as_list
+from backends.dialects.openai_chat.reported import read_usage, reported_error
+from backends.messages import Event, Wire
+
+_NOTHING = msgspec.Raw()
+_NULL = msgspec.Raw(b"null")
+_SILENT = frozenset((b"", b"null", b'""', b"[]"))
+_HEAD = ("id", "object", "created", "model", "system_fingerprint")
+
+
+class _Delta(msgspec.Struct):
+    role: msgspec.Raw = _NOTHING
+    content: msgspec.Raw = _NOTHING
+    tool_calls: msgspec.Raw = _NOTHING
+    reasoning_content: msgspec.Raw = _NOTHING
+    reasoning: msgspec.Raw = _NOTHING
+    refusal: msgspec.Raw = _NOTHING
+    audio: msgspec.Raw = _NOTHING
+
+    def speaks(self) -> bool:
+        return bytes(self.content) not in _SILENT or any(
+            bytes(field) not in _SILENT
+            for field in (self.tool_calls, self.reasoning_content, self.reasoning, self.refusal, self.audio)
+        )
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: msgspec.Raw = _NOTHING
+    error: msgspec.Raw = _NOTHING
+
+
+_CHUNK = msgspec.json.Decoder(_Chunk)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ANY = msgspec.json.Decoder()
+
+
+class ChunkError(ValueError):
+    """An event that is no chunk of this dialect."""
+
+
+class Relay:
+    """One stream. `push` the data of each event, then `tail()` once it is over and `is_whole`."""
+
+    def __init__(self, model: str, *, choices: int, shows_usage: bool, keeps_stop: bool) -> None:
+        self._model = msgspec.Raw(msgspec.json.encode(model))
+        self._choices = choices
+        self._shows_usage = shows_usage
+        self._keeps_stop = keeps_stop
+        self._head: dict[str, msgspec.Raw] = {}
+        self._begun: set[int] = set()
+        self._finished: set[int] = set()
+        self._calls: dict[int, CallFragments] = {}
+        self._usage = _NOTHING
+        self.said_done = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Every choice that began has finished; all that were asked for, when the upstream never said `[DONE]`."""
+        return bool(self._finished) and self._begun <= self._finished and (self.said_done or self._all_finished)
+
+    @property
+    def _all_finished(self) -> bool:
+        return len(self._finished) >= self._choices
+
+    def push(self, data: bytes) -> list[Wire]:
+        """Raises `ChunkError`, or `ReportedError` for an error object."""
+        if data == b"[DONE]":
+            self.said_done = True
+        if not data or self.said_done:
+            return []
+        try:
+            return self._push(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ChunkError(f"an event of the upstream is no chat.completion.chunk: {error}") from None
+
+    def tail(self) -> list[Event]:
+        """The usage chunk for those who asked, and the usage for the books."""
+        usage = read_usage(bytes(self._usage)) if bytes(self._usage) else None
+        if usage is None:
+            return []
+        if not self._shows_usage:
+            return [usage]
+        last = {**self._head, "choices": msgspec.Raw(b"[]"), "usage": self._usage}
+        return [Wire(msgspec.json.encode(last)), usage]
+
+    def _push(self, data: bytes) -> list[Wire]:
+        chunk = _CHUNK.decode(data)
+        if bytes(chunk.error) not in _SILENT:
+            raise reported_error(bytes(chunk.error), 502)
+        if bytes(chunk.usage) not in _SILENT:
+            self._usage = msgspec.Raw(bytes(chunk.usage))
+        if not chunk.choices:
+            self._remember(data)
+            return []
+        alone = len(chunk.choices) == len({choice.index for choice in chunk.choices})
+        if alone and all(self._is_plain(choice) for choice in chunk.choices):
+            return self._pass(data, chunk.choices)
+        return self._correct(data)
+
+    def _is_plain(self, choice: _Choice) -> bool:
+        if choice.delta is None or choice.index in self._finished or bytes(choice.delta.tool_calls):
+            return False
+        has_role = bytes(choice.delta.role) == b'"assistant"'
+        if has_role is (choice.index in self._begun) or (not has_role and bytes(choice.delta.role)):
+            return False
+        return not (choice.finish_reason == "stop" and self._calls.get(choice.index))
+
+    def _pass(self, data: bytes, choices: list[_Choice]) -> list[Wire]:
+        speaks = finishes = False
+        for choice in choices:
+            self._begun.add(choice.index)
+            speaks = speaks or (choice.delta is not None and choice.delta.speaks())
+            if choice.finish_reason is not None:
+                finishes = True
+                self._finished.add(choice.index)
+        return [Wire(msgspec.json.encode(self._framed(_FIELDS.decode(data))), speaks, finishes)]
+
+    def _correct(self, data: bytes) -> list[Wire]:
+        fields = _FIELDS.decode(data)
+        kept = [self._corrected(choice) for choice in _ANY.decode(fields["choices"])]
+        choices = [choice for choice in kept if choice is not None]
+        if not choices:
+            return []
+        fields["choices"] = msgspec.Raw(msgspec.json.encode(choices))
+        view = msgspec.json.decode(fields["choices"], type=list[_Choice])
+        speaks = any(choice.delta is not None and choice.delta.speaks() for choice in view)
+        finishes = any(choice.finish_reason is not None for choice in view)
+        return [Wire(msgspec.json.encode(self._framed(fields)), speaks, finishes)]
+
+    def _corrected(self, choice: dict[str, Any]) -> dict[str, Any] | None:
+        """The choice as it shall be; None when it came after its finish."""
+        index = choice.setdefault("index", 0)
+        if index in self._finished:
+            return None
+        delta = choice.get("delta") or {}
+        delta.pop("role", None)
+        if index not in self._begun:
+            self._begun.add(index)
+            delta = {"role": "assistant", **delta}
+        if delta.get("tool_calls") is not None:
+            calls = self._calls.setdefault(index, CallFragments())
+            delta["tool_calls"] = [calls.push(call) for call in as_list(delta["tool_calls"])]
+        reason = choice.get("finish_reason")
+        if reason is not None:
+            self._finished.add(index)
+        if reason == "stop" and self._calls.get(index) and not self._keeps_stop:
+            reason = "tool_calls"
+        return {**choice, "delta": delta, "finish_reason": reason}
+
+    def _framed(self, fields: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+        """The fields around the choices."""
+        fields["model"] = self._model
+        if not self._head:
+            self._head = {key: msgspec.Raw(bytes(fields[key])) for key in _HEAD if key in fields}
+        for key, value in self._head.items():
+            fields.setdefault(key, value)
+        if self._shows_usage:
+            fields["usage"] = _NULL
+        else:
+            fields.pop("usage", None)
+        return fields
+
+    def _remember(self, data: bytes) -> None:
+        if not self._head:
+            fields = _FIELDS.decode(data)
+            self._head = {key: msgspec.Raw(bytes(fields[key])) for key in _HEAD if key in fields}
+            self._head["model"] = self._model

@@ -1,0 +1,86 @@
+"""What an upstream of this dialect reports beside the text: its errors, and what the answer took."""
+
+from typing import Any
+
+import msgspec
+
+from backends.messages import Usage
+
+_STATUS_BY_WORD = {
+    "invalid_request_error": 400,
+    "BadRequestError": 400,
+    "context_length_exceeded": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "NotFoundError": 404,
+    "model_not_found": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "overloaded_error": 503,
+    "service_unavailable": 503,
+}
+
+_TYPE_BY_STATUS = {400: "invalid_request_error", 404: "invalid_request_error", 429: "rate_limit_error"}
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int = 0
+    prompt_tokens_details: _Details | None = None
+
+
+_USAGE = msgspec.json.Decoder(_Usage)
+_ANY = msgspec.json.Decoder()
+
+
+class ReportedError(Exception):
+    """An error object where an answer was due. `body` is a whole envelope, `status` what it amounts to."""
+
+    def __init__(self, body: bytes, message: str, status: int) -> None:
+        super().__init__(message)
+        self.body = body
+        self.message = message
+        self.status = status
+
+
+def reported_error(raw: bytes, default_status: int) -> ReportedError:
+    """From the value of an `error` key: an object, or a bare message. `code` may be a status number."""
+    value = _ANY.decode(raw)
+    error = value if isinstance(value, dict) else {"message": value}
+    code, kind = error.get("code"), error.get("type")
+    status = code if isinstance(code, int) and 400 <= code <= 599 else _status(code, kind, default_status)
+    shown = {
+        "message": _text(error.get("message")) or "the upstream reported an error without a message",
+        "type": _text(kind) or _TYPE_BY_STATUS.get(status, "upstream_error"),
+        "param": _text(error.get("param")),
+        "code": _text(code),
+    }
+    return ReportedError(msgspec.json.encode({"error": shown}), str(shown["message"]), status)
+
+
+def read_usage(raw: bytes) -> Usage | None:
+    """None when the numbers are not there, or are no numbers."""
+    try:
+        usage = _USAGE.decode(raw)
+    except msgspec.DecodeError:
+        return None
+    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
+    return Usage(usage.prompt_tokens, usage.completion_tokens, cached or 0)
+
+
+def _status(code: object, kind: object, default: int) -> int:
+    words = [word for word in (code, kind) if isinstance(word, str)]
+    return next((_STATUS_BY_WORD[word] for word in words if word in _STATUS_BY_WORD), default)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()

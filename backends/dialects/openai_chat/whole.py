@@ -1,0 +1,62 @@
+"""An upstream's unstreamed answer as the client shall see it: the same fields, with what breaks clients put right."""
+
+from typing import Any
+
+import msgspec
+
+from backends.dialects.openai_chat.calls import as_list, whole_call
+from backends.dialects.openai_chat.reported import read_usage, reported_error
+from backends.messages import Usage
+
+_NOTHING = msgspec.Raw()
+
+
+class _Message(msgspec.Struct):
+    tool_calls: msgspec.Raw = _NOTHING
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: msgspec.Raw = _NOTHING
+    error: msgspec.Raw = _NOTHING
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class AnswerError(ValueError):
+    """A body that is no chat.completion."""
+
+
+def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> tuple[bytes, Usage | None]:
+    """Body and usage. Raises `AnswerError`, or `ReportedError` for an error object under a good status."""
+    try:
+        answer = _ANSWER.decode(body)
+        fields = _FIELDS.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise AnswerError(f"the upstream's answer is no chat.completion: {error}") from None
+    if bytes(answer.error) not in (b"", b"null"):
+        raise reported_error(bytes(answer.error), 502)
+    if not answer.choices:
+        raise AnswerError("the upstream's answer has no choices")
+    fields["model"] = msgspec.Raw(msgspec.json.encode(model))
+    if any(bytes(choice.message.tool_calls) not in (b"", b"null", b"[]") for choice in answer.choices):
+        choices = [_corrected(choice, keeps_stop) for choice in msgspec.json.decode(fields["choices"])]
+        fields["choices"] = msgspec.Raw(msgspec.json.encode(choices))
+    return msgspec.json.encode(fields), read_usage(bytes(answer.usage)) if bytes(answer.usage) else None
+
+
+def _corrected(choice: dict[str, Any], keeps_stop: bool) -> dict[str, Any]:
+    message = choice["message"]
+    calls = [whole_call(call) for call in as_list(message.get("tool_calls"))]
+    if not calls:
+        return choice
+    reason = choice.get("finish_reason")
+    if reason == "stop" and not keeps_stop:
+        reason = "tool_calls"
+    return {**choice, "message": {**message, "tool_calls": calls}, "finish_reason": reason}

@@ -1,0 +1,117 @@
+"""An answer under way over HTTP: streamed event by event, or whole."""
+
+from collections.abc import AsyncIterator, Callable
+
+from backends.dialects.openai_chat.relay import ChunkError, Relay
+from backends.dialects.openai_chat.reported import ReportedError
+from backends.errors import UpstreamError
+from backends.messages import Event, Wire
+from backends.remote.clocks import Clocks
+from backends.remote.refusals import from_report, from_transport
+from backends.sse import Decoder, EventTooLarge
+from backends.transport import Response, TransportError
+from backends.transport.decoding import BodyReader
+
+
+class WholeAnswer:
+    """All of it is here already."""
+
+    def __init__(self, events: tuple[Event, ...]) -> None:
+        self._events = events
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        for event in self._events:
+            yield event
+
+    async def aclose(self) -> None:
+        """Nothing is left to cancel."""
+
+
+class StreamedAnswer:
+    """Events as they come. `on_close` is called exactly once, however it ends."""
+
+    def __init__(
+        self, response: Response, relay: Relay, clocks: Clocks, key: str, on_close: Callable[[], None]
+    ) -> None:
+        self._response = response
+        self._relay = relay
+        self._clocks = clocks
+        self._key = key
+        self._on_close = on_close
+        self._reader = BodyReader(response)
+        self._decoder = Decoder()
+        self._ready: list[Event] = []
+        self._failure: UpstreamError | None = None
+        self._over = False
+        self._closed = False
+
+    async def begin(self) -> None:
+        """Read until the first content, or the end of an empty answer, is in hand. Raises `UpstreamError`."""
+        while not any(isinstance(event, Wire) and (event.speaks or event.finishes) for event in self._ready):
+            if self._over:
+                break
+            self._ready += await self._more()
+        self._clocks.spoke()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        try:
+            while self._ready or not self._over:
+                ready, self._ready = self._ready, []
+                for event in ready:
+                    yield event
+                if not self._over:
+                    self._ready = await self._more()
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self._response.aclose(whole=self._over)
+        finally:
+            self._on_close()
+
+    async def _more(self) -> list[Event]:
+        """At least one event, or the end. A failure behind good events is raised by the next call."""
+        if self._failure is not None:
+            raise self._failure
+        deadline = self._clocks.deadline()
+        events: list[Event] = []
+        while not events and not self._over:
+            try:
+                data = await self._clocks.wait(self._reader.read(), deadline)
+                self._take(data, events)
+            except TransportError as error:
+                self._end(events, from_transport(error))
+            except (ChunkError, EventTooLarge) as error:
+                self._fail(events, UpstreamError("bad_answer", str(error), sent=True))
+            except ReportedError as error:
+                self._fail(events, from_report(error, self._key))
+        return events
+
+    def _take(self, data: bytes, events: list[Event]) -> None:
+        for event in self._decoder.feed(data):
+            events.extend(self._relay.push(event.data))
+            if self._relay.said_done:
+                break
+        if not data or self._relay.said_done:
+            self._end(events, _cut())
+
+    def _end(self, events: list[Event], otherwise: UpstreamError) -> None:
+        """The stream is over: a whole answer if every choice finished, whatever became of the connection."""
+        if not self._relay.is_whole:
+            return self._fail(events, otherwise)
+        self._over = True
+        events.extend(self._relay.tail())
+        return None
+
+    def _fail(self, events: list[Event], failure: UpstreamError) -> None:
+        if not events:
+            raise failure
+        self._failure = failure
+
+
+def _cut() -> UpstreamError:
+    return UpstreamError("stream_cut", "the upstream ended its stream before the answer was finished", sent=True)

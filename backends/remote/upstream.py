@@ -1,0 +1,188 @@
+"""One replica of one model behind HTTP, in OpenAI's Chat Completions dialect."""
+
+from typing import Protocol
+
+from backends.dialects.openai_chat.forward import Habits, forces_a_function, upstream_body
+from backends.dialects.openai_chat.relay import Relay
+from backends.dialects.openai_chat.reported import ReportedError
+from backends.dialects.openai_chat.whole import AnswerError, correct_whole
+from backends.errors import UpstreamError
+from backends.messages import ChatRequest, Whole
+from backends.probes.openai import probe
+from backends.remote.address import api_base
+from backends.remote.answers import StreamedAnswer, WholeAnswer
+from backends.remote.clocks import Clocks, Deadline
+from backends.remote.prompt import BYTES_PER_TOKEN, CHUNK_BYTES, estimate_prompt, prefix_blocks
+from backends.remote.refusals import MAX_REFUSAL_BYTES, from_report, from_status, from_transport
+from backends.transport import HttpRequest, Response, Transport, TransportError
+from backends.transport.decoding import BodyReader
+from backends.upstream import Answer, Load, Prepared, UpstreamCall
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+USER_AGENT = "turnout"
+
+
+class Key(Protocol):
+    """A secret that cannot be printed by accident."""
+
+    def reveal(self) -> str: ...
+
+
+class RemoteUpstream:
+    """`model` is the catalogue's name, `serves` the server's own name for it, `at` its base URL.
+
+    The key goes to the origin of `at` and nowhere else. Raises ValueError when `at` is no http(s) address.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        at: str,
+        transport: Transport,
+        serves: str = "",
+        key: Key | None = None,
+        habits: Habits | None = None,
+    ) -> None:
+        self._model = model
+        self._serves = serves or model
+        self._origin, self._path = api_base(at)
+        self._transport = transport
+        self._key = key
+        self._habits = habits or Habits()
+        self._running = 0
+        self._queued_tokens = 0
+        self._why_not = ""
+
+    def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
+        blocks = prefix_blocks(request, self._serves, salt)
+        return Prepared(
+            tokens=estimate_prompt(request),
+            exact=False,
+            blocks=blocks,
+            block_tokens=CHUNK_BYTES // BYTES_PER_TOKEN,
+        )
+
+    def resident_tokens(self, prepared: Prepared) -> int | None:
+        """A server does not say what it holds."""
+        return None
+
+    def load(self) -> Load:
+        """What this process has in flight here; `queued_tokens` are prompts that no content has answered yet."""
+        return Load(
+            ready=not self._why_not,
+            why_not=self._why_not,
+            queued_tokens=self._queued_tokens,
+            running=self._running,
+        )
+
+    async def probe(self, within_s: float) -> Load:
+        """Ask the server whether it is ready, and remember the answer for `load`."""
+        readiness = await probe(self._transport, self._origin, self._path, self._headers(), within_s)
+        self._why_not = readiness.why_not
+        return self.load()
+
+    async def start(self, call: UpstreamCall) -> Answer:
+        """Returns when the first content, or the whole answer, is in hand. Raises `UpstreamError`."""
+        tokens = call.prepared.tokens
+        self._running += 1
+        self._queued_tokens += tokens
+        try:
+            return await (self._stream(call) if call.request.stream else self._whole(call))
+        except BaseException:
+            self._running -= 1
+            raise
+        finally:
+            self._queued_tokens -= tokens
+
+    async def aclose(self) -> None:
+        """The transport belongs to whoever made it."""
+
+    async def _stream(self, call: UpstreamCall) -> Answer:
+        clocks = Clocks(call.limits, streams=True)
+        response = await self._open(call, clocks, clocks.deadline())
+        try:
+            if not _is_event_stream(response):
+                await self._read_whole(response, call.request, clocks)
+                raise UpstreamError("bad_answer", "the upstream did not stream its answer", sent=True)
+            answer = StreamedAnswer(response, self._relay(call.request), clocks, self._secret(), self._leave)
+            await answer.begin()
+        except BaseException:
+            await response.aclose()
+            raise
+        return answer
+
+    async def _whole(self, call: UpstreamCall) -> Answer:
+        clocks = Clocks(call.limits, streams=False)
+        response = await self._open(call, clocks, clocks.total())
+        try:
+            answer = await self._read_whole(response, call.request, clocks)
+        finally:
+            await response.aclose()
+        self._leave()
+        return answer
+
+    async def _open(self, call: UpstreamCall, clocks: Clocks, deadline: Deadline) -> Response:
+        """A response with a good status. Raises `UpstreamError` for every other."""
+        request = self._request(call)
+        try:
+            response = await clocks.wait(self._transport.open(request, call.limits.connect_s), deadline)
+        except TransportError as error:
+            raise from_transport(error) from error
+        if 200 <= response.status < 300:
+            return response
+        try:
+            raise await self._refusal(response, clocks)
+        finally:
+            await response.aclose()
+
+    async def _refusal(self, response: Response, clocks: Clocks) -> UpstreamError:
+        if response.status < 400:
+            return UpstreamError("bad_answer", f"the upstream answered {response.status}; redirects are off", sent=True)
+        try:
+            body = await clocks.wait(BodyReader(response).read_all(MAX_REFUSAL_BYTES), clocks.deadline())
+        except (TransportError, UpstreamError):
+            body = b""
+        return from_status(response.status, response.headers, body, self._secret())
+
+    async def _read_whole(self, response: Response, request: ChatRequest, clocks: Clocks) -> WholeAnswer:
+        try:
+            body = await clocks.wait(BodyReader(response).read_all(MAX_ANSWER_BYTES), clocks.total())
+            whole, usage = correct_whole(body, self._model, keeps_stop=forces_a_function(request))
+        except TransportError as error:
+            raise from_transport(error) from error
+        except AnswerError as error:
+            raise UpstreamError("bad_answer", str(error), sent=True) from error
+        except ReportedError as error:
+            raise from_report(error, self._secret()) from error
+        return WholeAnswer((Whole(whole),) if usage is None else (Whole(whole), usage))
+
+    def _request(self, call: UpstreamCall) -> HttpRequest:
+        accept = "text/event-stream" if call.request.stream else "application/json"
+        headers = {**call.headers, **self._headers(), "content-type": "application/json", "accept": accept}
+        body = upstream_body(call.request, self._serves, self._habits)
+        return HttpRequest("POST", self._origin, f"{self._path}/chat/completions", tuple(headers.items()), body)
+
+    def _headers(self) -> dict[str, str]:
+        """The set starts empty: nothing of the client's own headers is here to be forwarded."""
+        secret = self._secret()
+        own = {"user-agent": USER_AGENT, "accept-encoding": "identity"}
+        return {**own, "authorization": f"Bearer {secret}"} if secret else own
+
+    def _secret(self) -> str:
+        return self._key.reveal() if self._key is not None else ""
+
+    def _relay(self, request: ChatRequest) -> Relay:
+        return Relay(
+            self._model,
+            choices=request.n,
+            shows_usage=request.include_usage,
+            keeps_stop=forces_a_function(request),
+        )
+
+    def _leave(self) -> None:
+        self._running -= 1
+
+
+def _is_event_stream(response: Response) -> bool:
+    return response.headers.get("content-type", "text/event-stream").lower().startswith("text/event-stream")
