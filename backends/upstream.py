@@ -13,6 +13,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     `tokens` is the prompt's length, `exact` whether the model's own tokenizer counted it. `blocks` are the chained
     keyed digests of its prefix, one for every `block_tokens` tokens. `token_ids` is empty for remote models.
+    `salt` is the one that `blocks` were keyed with.
     """
 
     tokens: int
@@ -20,6 +21,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[bytes, ...] = ()
     block_tokens: int = 0
     token_ids: tuple[int, ...] = ()
+    salt: bytes = b""
 
 
 class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):

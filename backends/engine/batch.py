@@ -1,0 +1,215 @@
+"""The running batch: schedule, run, commit. One thread's work, without the thread.
+
+Owns the scheduler, the pool and what every job needs to become text. Knows no queue, no clock but the one it is given.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backends.engine.api import BLOCK_TOKENS, EngineLoad, Job, LanguageModel, Output
+from backends.engine.blocks import BlockPool
+from backends.engine.draft.costs import StepCosts
+from backends.engine.logprobs import read_logprobs
+from backends.engine.ragged import ragged
+from backends.engine.sampler import Sampler
+from backends.engine.scheduler import Budget, Chunk, Scheduler
+from backends.engine.sequence import Sequence
+from backends.engine.speculate import Speculator
+from backends.engine.transcript import Transcript, Vocabulary
+from backends.messages import TokenLogprob
+from policies.affinity.blocks import seed
+
+Logits = NDArray[np.float32]
+
+DEADLINE = "the deadline passed"
+"""`Output.error` of a job that was cancelled by its deadline."""
+
+
+@dataclass(slots=True, frozen=True)
+class Live:
+    """A job under way: where its KV stands, how it draws, what it says."""
+
+    sequence: Sequence
+    sampler: Sampler
+    transcript: Transcript
+
+
+@dataclass(slots=True, frozen=True)
+class BatchStats:
+    """Totals. `proposed` and `accepted` count draft tokens, `computed_tokens` known tokens that were run."""
+
+    steps: int = 0
+    computed_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
+    preemptions: int = 0
+    evictions: int = 0
+    proposed: int = 0
+    accepted: int = 0
+
+
+class Batch:
+    """`revision` names the weights: prefixes are shared only within one revision and one salt."""
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        vocabulary: Vocabulary,
+        *,
+        revision: str,
+        budget: Budget,
+        clock: Callable[[], float],
+        speculator: Speculator | None = None,
+        costs: StepCosts | None = None,
+    ) -> None:
+        self.pool = BlockPool(model.blocks)
+        self.scheduler = Scheduler(self.pool, budget, speculator)
+        self.speculator = speculator
+        self._costs = costs
+        self._model = model
+        self._vocabulary = vocabulary
+        self._revision = revision
+        self._clock = clock
+        self._live: dict[int, Live] = {}
+        self._steps = self._cached_tokens = self._generated_tokens = 0
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    @property
+    def window(self) -> int:
+        """Tokens that prompt and output of one job may have together."""
+        return min(self._model.context, self.pool.total * BLOCK_TOKENS)
+
+    @property
+    def vocab_size(self) -> int:
+        return self._model.vocab_size
+
+    def resident_tokens(self, digests: Seq[bytes]) -> int:
+        """Safe from any thread."""
+        return self.pool.resident(digests) * BLOCK_TOKENS
+
+    def add(self, job_id: int, job: Job, seed_: int) -> None:
+        """Take up a job that fits (see `Engine.submit`). `seed_` is used when its sampling names none."""
+        sequence = Sequence(job_id, job, seed(self._revision, job.salt))
+        sampler = Sampler(job.sampling, job.prompt, seed_)
+        self._live[job_id] = Live(sequence, sampler, Transcript(job_id, job, self._vocabulary))
+        self.scheduler.add(sequence)
+
+    def cancel(self, job_id: int, why: str = "") -> Output | None:
+        """The last Output of the job, or None if it is not under way. Its blocks are free on return."""
+        live = self._live.get(job_id)
+        if live is None:
+            return None
+        self._remove(live)
+        output = live.transcript.take(live.sequence.cached)
+        output.end, output.error = "cancelled", why
+        output.usage = live.transcript.usage(live.sequence.cached)
+        return output
+
+    def expire(self, now: float) -> list[Output]:
+        """Cancel the jobs whose deadline has passed."""
+        deadlines = [(job_id, live.sequence.job.deadline_s) for job_id, live in self._live.items()]
+        overdue = [job_id for job_id, deadline in deadlines if deadline is not None and deadline <= now]
+        return [output for job_id in overdue if (output := self.cancel(job_id, DEADLINE))]
+
+    def step(self) -> list[Output]:
+        """One forward pass and what it added, job by job. Does nothing when there is nothing to do."""
+        chunks = self.scheduler.plan()
+        if not chunks:
+            if self._live:
+                raise RuntimeError("jobs are under way, but no row is planned")
+            return []
+        try:
+            logits = self._forward(chunks)
+        except MemoryError:
+            self.scheduler.retreat()
+            return []
+        self._steps += 1
+        return self._commit(chunks, logits)
+
+    def load(self) -> EngineLoad:
+        waiting, running = self.scheduler.waiting, self.scheduler.running
+        return EngineLoad(
+            waiting=len(waiting),
+            running=len(running),
+            queued_tokens=sum(live.sequence.prompt_missing for live in self._live.values()),
+            free_blocks=self.pool.free,
+            total_blocks=self.pool.total,
+        )
+
+    def stats(self) -> BatchStats:
+        speculator = self.speculator
+        return BatchStats(
+            steps=self._steps,
+            computed_tokens=self.scheduler.computed_tokens,
+            cached_tokens=self._cached_tokens,
+            generated_tokens=self._generated_tokens,
+            preemptions=self.scheduler.preemptions,
+            evictions=self.pool.stats().evictions,
+            proposed=speculator.proposed if speculator else 0,
+            accepted=speculator.accepted if speculator else 0,
+        )
+
+    def _forward(self, chunks: list[Chunk]) -> Logits:
+        started = self._clock()
+        logits = self._model.forward(ragged(chunks))
+        if self._costs is not None and all(chunk.count == 1 for chunk in chunks):
+            self._costs.observe(sum(chunk.rows for chunk in chunks), self._clock() - started)
+        return logits
+
+    def _commit(self, chunks: list[Chunk], logits: Logits) -> list[Output]:
+        largest = logits.argmax(axis=1).tolist() if len(logits) else []
+        outputs = []
+        row = 0
+        for chunk in chunks:
+            wanted = 1 + len(chunk.draft) if chunk.samples else 0
+            output = self._settle(chunk, logits[row : row + wanted], largest[row : row + wanted])
+            row += wanted
+            if output is not None:
+                outputs.append(output)
+        return outputs
+
+    def _settle(self, chunk: Chunk, logits: Logits, largest: list[int]) -> Output | None:
+        """Book one chunk: draw its tokens, move its KV on, and end the job if a token ended it."""
+        live = self._live[chunk.sequence.job_id]
+        sampled = self._accept(live, chunk, logits, largest) if chunk.samples else []
+        self.scheduler.commit(chunk, sampled)
+        if not sampled:
+            return None
+        self._generated_tokens += len(sampled)
+        if self.speculator is not None:
+            self.speculator.learn(chunk, len(sampled) - 1)
+        if live.transcript.end is not None:
+            self._remove(live)
+        return live.transcript.take(live.sequence.cached)
+
+    def _accept(self, live: Live, chunk: Chunk, logits: Logits, largest: list[int]) -> list[int]:
+        """Draw position by position, on while the draft guessed the draw. The plain path is the same with no draft."""
+        position = chunk.start + chunk.count
+        sampled: list[int] = []
+        for row, guess in enumerate([*chunk.draft, None]):
+            token = largest[row] if live.sampler.is_plain else live.sampler.choose(logits[row], position + row)
+            live.sampler.count(token)
+            sampled.append(token)
+            if live.transcript.add(token, self._logprob(live, token, logits[row])) or token != guess:
+                break
+        return sampled
+
+    def _logprob(self, live: Live, token: int, logits: Logits) -> TokenLogprob | None:
+        sampling = live.sequence.job.sampling
+        if not sampling.logprobs:
+            return None
+        return read_logprobs(logits, token, sampling.top_logprobs, self._vocabulary)
+
+    def _remove(self, live: Live) -> None:
+        job_id = live.sequence.job_id
+        del self._live[job_id]
+        self._cached_tokens += live.sequence.cached
+        self.scheduler.end(live.sequence)
+        if self.speculator is not None:
+            self.speculator.forget(job_id)

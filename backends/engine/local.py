@@ -1,0 +1,130 @@
+"""The engine as an upstream in this process: chats in, neutral events out."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import msgspec
+
+from backends.engine.answer import LocalAnswer
+from backends.engine.api import BLOCK_TOKENS, Job
+from backends.engine.courier import Courier, Mailbox
+from backends.engine.loop import Engine
+from backends.errors import UpstreamError
+from backends.messages import ChatRequest, Message
+from backends.upstream import Load, Prepared, UpstreamCall
+from policies.affinity.blocks import seed, token_blocks
+
+CACHED_PROMPTS = 64
+"""A prompt is measured when it is routed and again for every attempt; the tokens of the latest ones are kept."""
+
+
+class ChatTokenizer(Protocol):
+    """What this room needs of a tokenizer: a conversation in the model's own form."""
+
+    def encode_chat(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]: ...
+
+
+class LocalUpstream:
+    """One engine as one replica. `output_tokens` bounds an answer whose request names no bound."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        courier: Courier,
+        tokenizer: ChatTokenizer,
+        *,
+        revision: str,
+        window: int,
+        output_tokens: int | None = None,
+    ) -> None:
+        self.engine = engine
+        self.revision = revision
+        self._courier = courier
+        self._tokenizer = tokenizer
+        self._window = window
+        self._output_tokens = output_tokens or window
+        self._prompts: dict[bytes, tuple[int, ...]] = {}
+
+    def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
+        """Raises UpstreamError (unsupported) when the model cannot read the conversation."""
+        tokens = self._prompt(request)
+        return Prepared(
+            tokens=len(tokens),
+            exact=True,
+            blocks=token_blocks(seed(self.revision, salt), tokens, BLOCK_TOKENS),
+            block_tokens=BLOCK_TOKENS,
+            token_ids=tokens,
+            salt=salt,
+        )
+
+    async def start(self, call: UpstreamCall) -> LocalAnswer:
+        """Raises UpstreamError (too_long, overloaded, unsupported, engine_failed); then nothing is left running."""
+        _refuse_unsupported(call.request)
+        mailbox = Mailbox(asyncio.get_running_loop())
+        job_ids: list[int] = []
+        try:
+            for index in range(call.request.n):
+                job_ids.append(self.engine.submit(self._job(call, index), self._courier.deliver_to(mailbox)))
+        except UpstreamError:
+            for job_id in job_ids:
+                self.engine.cancel(job_id)
+            raise
+        return LocalAnswer(self.engine, mailbox, job_ids, call.limits)
+
+    def resident_tokens(self, prepared: Prepared) -> int:
+        return min(self.engine.resident_tokens(prepared.blocks), prepared.tokens)
+
+    def load(self) -> Load:
+        load = self.engine.load()
+        why_not = self.engine.why_not
+        return Load(
+            ready=not why_not,
+            why_not=why_not,
+            queued_tokens=load.queued_tokens,
+            running=load.running + load.waiting,
+        )
+
+    async def aclose(self) -> None:
+        """Ends the engine; answers under way end with an error."""
+        await asyncio.to_thread(self.engine.close)
+
+    def _prompt(self, request: ChatRequest) -> tuple[int, ...]:
+        written = msgspec.msgpack.encode((request.messages, request.tools))
+        key = blake2b(written, digest_size=16).digest()
+        tokens = self._prompts.pop(key, None) or tuple(self._tokenizer.encode_chat(request.messages, request.tools))
+        self._prompts[key] = tokens
+        if len(self._prompts) > CACHED_PROMPTS:
+            del self._prompts[next(iter(self._prompts))]
+        return tokens
+
+    def _job(self, call: UpstreamCall, index: int) -> Job:
+        """Choice `index` draws with the seed `index` further on, so that the choices differ and can be repeated."""
+        sampling, prepared = call.request.sampling, call.prepared
+        if sampling.seed is not None:
+            sampling = msgspec.structs.replace(sampling, seed=sampling.seed + index)
+        return Job(
+            prompt=prepared.token_ids,
+            sampling=sampling,
+            max_tokens=call.request.max_tokens or self._most(prepared.tokens),
+            stop=call.request.stop,
+            salt=prepared.salt,
+            priority=call.priority,
+            deadline_s=time.monotonic() + call.limits.total_s,
+        )
+
+    def _most(self, prompt_tokens: int) -> int:
+        return max(1, min(self._window - prompt_tokens, self._output_tokens))
+
+
+def _refuse_unsupported(request: ChatRequest) -> None:
+    """Nothing is dropped silently: what the engine cannot honour is refused by its name."""
+    if request.tools:
+        raise UpstreamError("unsupported", "this model calls no tools", sent=False, param="tools")
+    if any(message.images for message in request.messages):
+        raise UpstreamError("unsupported", "this model reads no images", sent=False, param="messages")
+    kind = (request.response_format or {}).get("type", "text")
+    if kind != "text":
+        raise UpstreamError("unsupported", f"this model writes no {kind}", sent=False, param="response_format")

@@ -1,0 +1,197 @@
+"""The engine: one thread that owns the model. Orders in, schedule, run, commit, deliveries out.
+
+A fault of the model ends the jobs under way with an honest error, then the model is built anew, later and later if it keeps
+failing. Nobody waits for an answer that will not come.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Thread, current_thread
+
+from backends.engine.api import EngineLoad, Job, Output
+from backends.engine.batch import Batch, BatchStats
+from backends.engine.fits import refuse_unfit
+from backends.engine.inbox import Cancel, Deliver, Inbox, Order, Submit
+from backends.errors import UpstreamError
+from backends.messages import Sampling
+
+log = logging.getLogger(__name__)
+
+LOADING = "loading weights"
+WARMING = "warming up"
+DRAINING = "draining"
+NO_LOAD = EngineLoad(waiting=0, running=0, queued_tokens=0, free_blocks=0, total_blocks=0)
+NO_STATS = BatchStats()
+
+
+@dataclass(slots=True, frozen=True)
+class Restart:
+    """Seconds before a failed model is built again: doubled from `first_s` to `most_s`, reset by `calm_s` of service."""
+
+    first_s: float = 0.5
+    most_s: float = 30.0
+    calm_s: float = 60.0
+
+    def pause_s(self, failures: int) -> float:
+        """
+        >>> [Restart().pause_s(n) for n in (1, 2, 9)]
+        [0.5, 1.0, 30.0]
+        """
+        return float(min(self.most_s, self.first_s * 2 ** (failures - 1)))
+
+
+class Engine:
+    """`build` makes a fresh batch around a freshly loaded model; it runs on the engine's thread, at start and after a fault.
+
+    `step_ended` is called on that thread after the deliveries of each step: the place for one wake-up for all jobs.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[], Batch],
+        *,
+        max_jobs: int = 320,
+        step_ended: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+        restart: Restart = Restart(),
+        name: str = "engine",
+    ) -> None:
+        self._build = build
+        self._inbox = Inbox(max_jobs)
+        self._step_ended = step_ended
+        self._clock = clock
+        self._restart = restart
+        self._batch: Batch | None = None
+        self._load = NO_LOAD
+        self._stats = NO_STATS
+        self._why_not = LOADING
+        self._is_draining = False
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def why_not(self) -> str:
+        """Why no job is accepted, in words; empty when the engine is ready."""
+        return self._why_not or (DRAINING if self._is_draining else "")
+
+    def submit(self, job: Job, deliver: Deliver) -> int:
+        batch = self._batch
+        if self.why_not or batch is None:
+            raise UpstreamError("engine_failed", f"the engine is not ready: {self.why_not}", sent=False)
+        refuse_unfit(job, batch.window, batch.vocab_size)
+        job_id = self._inbox.submit(job, deliver)
+        if job_id is None:
+            raise UpstreamError("overloaded", "the engine's waiting line is full", sent=False)
+        return job_id
+
+    def cancel(self, job_id: int) -> None:
+        self._inbox.cancel(job_id)
+
+    def resident_tokens(self, blocks: Sequence[bytes]) -> int:
+        return self._batch.resident_tokens(blocks) if self._batch else 0
+
+    def load(self) -> EngineLoad:
+        jobs, tokens = self._inbox.queued()
+        load = self._load
+        return replace(load, waiting=load.waiting + jobs, queued_tokens=load.queued_tokens + tokens)
+
+    def stats(self) -> BatchStats:
+        """Totals since the model was last built."""
+        return self._stats
+
+    @property
+    def window(self) -> int:
+        """Tokens that prompt and output may have together; 0 before the model is loaded."""
+        return self._batch.window if self._batch else 0
+
+    def drain(self) -> None:
+        """Accept no more jobs; those under way go on."""
+        self._is_draining = True
+
+    def close(self) -> None:
+        self._inbox.close()
+        if current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._inbox.is_closed:
+            started = self._clock()
+            try:
+                self._serve(self._open())
+            except Exception as fault:
+                failures = 1 if self._clock() - started > self._restart.calm_s else failures + 1
+                log.exception("the engine failed and is built again")
+                self._fail(f"engine restarting: {type(fault).__name__}: {fault}")
+                self._inbox.pause(self._restart.pause_s(failures))
+        self._fail("the engine was closed")
+
+    def _open(self) -> Batch:
+        self._why_not = self._why_not or LOADING
+        batch = self._build()
+        self._why_not = WARMING
+        warm_up(batch)
+        self._batch = batch
+        self._publish(batch)
+        self._why_not = ""
+        return batch
+
+    def _serve(self, batch: Batch) -> None:
+        """Schedule, run, commit, deliver, until closed. Sleeps on the inbox while there is no job."""
+        while not self._inbox.is_closed:
+            outputs = self._obey(batch, self._inbox.take(wait=not len(batch)))
+            outputs += batch.expire(self._clock())
+            outputs += batch.step()
+            self._publish(batch)
+            self._deliver(outputs)
+
+    def _obey(self, batch: Batch, orders: list[Order]) -> list[Output]:
+        outputs: list[Output | None] = []
+        for order in orders:
+            match order:
+                case Submit(job_id, job):
+                    batch.add(job_id, job, secrets.randbits(64))
+                case Cancel(job_id):
+                    outputs.append(batch.cancel(job_id))
+        return [output for output in outputs if output is not None]
+
+    def _publish(self, batch: Batch) -> None:
+        """What other threads may see: values, replaced as a whole."""
+        self._load = batch.load()
+        self._stats = batch.stats()
+
+    def _deliver(self, outputs: list[Output]) -> None:
+        for output in outputs:
+            deliver = self._inbox.deliver_to(output.job_id)
+            if output.end is not None:
+                self._inbox.end(output.job_id)
+            if deliver is not None:
+                self._hand_over(output, deliver)
+        if outputs:
+            self._step_ended()
+
+    def _hand_over(self, output: Output, deliver: Deliver) -> None:
+        """A consumer that fails loses its job; the others go on."""
+        try:
+            deliver(output)
+        except Exception:
+            log.exception("a consumer failed; its job is cancelled")
+            self._inbox.cancel(output.job_id)
+
+    def _fail(self, why: str) -> None:
+        self._why_not = why
+        self._batch = None
+        self._load = NO_LOAD
+        self._deliver([Output(job_id, end="error", error=why) for job_id in self._inbox.abandon()])
+
+
+def warm_up(batch: Batch) -> None:
+    """One short generation, so that the first user does not pay for first touches; then the pool is empty again."""
+    prompt = (0,) * max(1, min(33, batch.window - 4))
+    batch.add(0, Job(prompt, Sampling(temperature=0.0), max_tokens=3), 0)
+    while len(batch):
+        batch.step()
+    batch.pool.clear()
