@@ -1,0 +1,115 @@
+"""The ASGI application: paths to endpoints, CORS outermost, and what lives as long as the process does."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+
+from starlette.middleware.cors import CORSMiddleware
+
+from gateway import pages
+from gateway.chat import PATH, ChatCompletions
+from gateway.errors import Left, MethodNotAllowed, NotFound, RouterError
+from gateway.house import Gateway
+from gateway.ingress import Receive, Scope, Send
+from gateway.pages import Page
+from gateway.reply import one_line, send_error, send_head
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]
+"""Work beside the requests, until the event is set."""
+
+MODEL_PREFIX = "/v1/models/"
+ALLOWED_HEADERS = ("authorization", "content-type", "x-api-key", "anthropic-version", "traceparent", "tracestate")
+EXPOSED_HEADERS = ("x-turnout-model", "x-turnout-route", "x-turnout-reason", "x-turnout-request-id", "x-turnout-policy")
+
+
+def build_app(gateway: Gateway, keep: Keep | None = None) -> App:
+    """`keep` runs from startup to shutdown of the server."""
+    app = Routes(gateway, keep)
+    origins = gateway.settings.cors_origins
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=("GET", "POST"),
+        allow_headers=ALLOWED_HEADERS,
+        expose_headers=EXPOSED_HEADERS,
+    )
+
+
+def tidy(path: str) -> str:
+    """One path for what people write: a trailing slash and a doubled /v1 mean nothing.
+
+    >>> tidy("/v1/v1/chat/completions/")
+    '/v1/chat/completions'
+    """
+    if path.startswith("/v1/v1/"):
+        path = path[3:]
+    return path.rstrip("/") or "/"
+
+
+class Routes:
+    """Exact paths from a table; requests are authorised on the same `scope["path"]` that they are routed by."""
+
+    def __init__(self, gateway: Gateway, keep: Keep | None) -> None:
+        self._gateway = gateway
+        self._keep = keep
+        self._table: Mapping[str, Mapping[str, App]] = {
+            PATH: {"POST": ChatCompletions(gateway)},
+            "/v1/route": {"POST": self._page(pages.route)},
+            "/v1/models": {"GET": self._page(pages.list_models)},
+            "/healthz": {"GET": self._page(pages.alive)},
+            "/readyz": {"GET": self._page(pages.ready)},
+            "/metrics": {"GET": self._page(pages.metrics)},
+        }
+        self._one_model: Mapping[str, App] = {"GET": self._page(pages.show_model)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        methods = self._table.get(scope["path"]) or self._methods(tidy(scope["path"]))
+        method = scope["method"]
+        if methods is None:
+            await send_error(send, NotFound(f"There is nothing at {method} {one_line(scope['path'][:200])}."), {})
+        elif endpoint := methods.get("GET" if method == "HEAD" else method):
+            await endpoint(scope, receive, send)
+        else:
+            await self._other_method(method, ", ".join((*methods, "OPTIONS")), send)
+
+    def _methods(self, path: str) -> Mapping[str, App] | None:
+        return self._table.get(path) or (self._one_model if path.startswith(MODEL_PREFIX) else None)
+
+    async def _other_method(self, method: str, allowed: str, send: Send) -> None:
+        if method == "OPTIONS":
+            await send_head(send, 204, {"allow": allowed})
+            await send({"type": "http.response.body"})
+        else:
+            await send_error(send, MethodNotAllowed(f"Use {allowed} here.", headers={"allow": allowed}), {})
+
+    def _page(self, page: Page) -> App:
+        async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await page(self._gateway, scope, receive, send)
+            except Left:
+                return
+            except RouterError as error:
+                await send_error(send, error, {})
+
+        return endpoint
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            if self._keep is not None:
+                tasks.create_task(self._keep(over), name="upkeep")
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            over.set()
+        await send({"type": "lifespan.shutdown.complete"})

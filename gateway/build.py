@@ -1,0 +1,99 @@
+"""Part of wiring: from the text of a policy file to what is in force. Reuses the replicas that did not change."""
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+
+from backends.remote import RemoteUpstream
+from backends.transport import FastTransport
+from gateway.classifier import Classifiers
+from gateway.control.reload import PolicyRefused
+from gateway.identity import BadSettings
+from gateway.live import Live
+from gateway.replicas import Replica
+from gateway.settings import Settings, read_secret
+from policies.catalogue import Model, SecretRef
+from policies.language.load import load_policy
+from policies.policy import Policy
+
+READY_WITHIN_S = 120.0
+"""How long a changed policy may take to load its engines before it is given up."""
+
+
+class LiveBuilder:
+    """Owns what outlives one policy: the connections to remote replicas, and the classifiers."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._transport = FastTransport()
+        self._classifiers = Classifiers(settings.artefact, settings.embedder)
+
+    def read(self, text: str) -> Policy:
+        """Check a policy with its targets and tests; may take seconds. Raises PolicyRefused, BadSettings."""
+        reader = self._classifiers.reader()
+        name = str(self._settings.policy)
+        loaded = load_policy(text, name=name, calibrate=reader.calibrate, estimate=reader.estimate)
+        if loaded.policy is None:
+            raise PolicyRefused("\n".join(problem.render() for problem in loaded.problems))
+        return loaded.policy
+
+    def live(self, policy: Policy, before: Live | None) -> Live:
+        """Raises BadSettings."""
+        kept = {replica.built_from: replica for replica in before or ()}
+        replicas = {
+            name: tuple(kept.get(fresh.built_from, fresh) for fresh in self._replicas(model))
+            for name, model in policy.models.items()
+        }
+        difficulty = policy.difficulty
+        return Live(policy, replicas, self._classifiers.open(difficulty.artefact) if difficulty else None)
+
+    async def opened(self, text: str, before: Live | None) -> Live:
+        """The same with every engine loaded. Raises PolicyRefused, BadSettings; then nothing new is left open."""
+        policy = await asyncio.to_thread(self.read, text)
+        fresh = await asyncio.to_thread(self.live, policy, before)
+        try:
+            await fresh.open(READY_WITHIN_S)
+        except Exception as error:
+            await fresh.retire()
+            raise PolicyRefused(f"a model of it does not open: {str(error) or type(error).__name__}") from error
+        return fresh
+
+    async def aclose(self) -> None:
+        await self._classifiers.aclose()
+        await self._transport.aclose()
+
+    def _replicas(self, model: Model) -> Iterator[Replica]:
+        if model.run is not None:
+            yield self._engine(model)
+        for at in model.at:
+            yield self._remote(model, at)
+
+    def _engine(self, model: Model) -> Replica:
+        run = model.run
+        assert run is not None
+        try:
+            from backends.engine.open import open_engine
+            from backends.engine.store import WeightsMissing, resolve
+        except ImportError as error:
+            raise missing_extra(f"the model {model.name} runs in this process", "engine", error) from None
+        try:
+            path = resolve(run.weights, self._settings.cache_dir)
+        except WeightsMissing as error:
+            raise BadSettings(str(error)) from None
+        built_from = (model.name, run, path, model.fits.output)
+        opening = partial(open_engine, run, path, output_tokens=model.fits.output)
+        return Replica(model.name, model.replicas[0], built_from, opening, is_local=True)
+
+    def _remote(self, model: Model, at: str) -> Replica:
+        key = read_secret(model.key) if model.key is not None else None
+        built_from = (model.name, at, model.serves, model.key, key)
+        make = partial(RemoteUpstream, model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
+        return Replica(model.name, at, built_from, make, lacks=lack_of(model.key) if model.key and key is None else "")
+
+
+def lack_of(key: SecretRef) -> str:
+    return f"the key {key.kind}:{key.name} of an upstream is not set"
+
+
+def missing_extra(what: str, extra: str, error: ImportError) -> BadSettings:
+    return BadSettings(f'{what}, which needs {error.name}: run `pip install "turnout[{extra}]"`')

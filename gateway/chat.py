@@ -1,0 +1,133 @@
+"""POST /v1/chat/completions: the straight line from bytes to bytes, one verb after another."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.request import read_chat
+from backends.messages import ChatRequest
+from gateway.affinity import Affinity
+from gateway.drive import Drive, drive
+from gateway.egress import Egress, StreamEgress, WholeEgress
+from gateway.errors import BadRequest, Internal, Left, RouterError
+from gateway.house import Gateway
+from gateway.identity import Principal
+from gateway.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
+from gateway.judge import judge
+from gateway.owner import Owner
+from gateway.reply import REQUEST_ID, send_error
+from gateway.settings import Limits
+from gateway.settle import Books
+from gateway.telemetry.observe import Observation
+from gateway.watch import ClientWatch
+
+PATH = "/v1/chat/completions"
+
+
+@dataclass(slots=True, frozen=True)
+class Visit:
+    """One HTTP request at the door, with its observation and its books."""
+
+    scope: Scope
+    headers: Mapping[str, str]
+    receive: Receive
+    send: Send
+    observation: Observation
+    books: Books
+
+
+class ChatCompletions:
+    """An ASGI endpoint. Whatever happens inside, the client gets one answer and the request is settled once."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = read_headers(scope["headers"])
+        observation = self._gateway.observer.begin(headers, scope["method"], PATH)
+        visit = Visit(scope, headers, receive, send, observation, Books(observation.request_id))
+        try:
+            await self._attend(visit)
+        finally:
+            observation.settle(visit.books.close())
+
+    async def _attend(self, visit: Visit) -> None:
+        try:
+            await self._admit(visit)
+        except Left:
+            visit.books.client_left()
+        except RouterError as error:
+            await _refuse(visit, error)
+        except asyncio.CancelledError:
+            visit.books.client_left()
+            raise
+        except Exception:
+            await _apologise(visit)
+            raise
+
+    async def _admit(self, visit: Visit) -> None:
+        gateway = self._gateway
+        refuse_early(visit.scope, visit.headers, gateway.limits)
+        principal = gateway.identity.identify(visit.headers)
+        visit.books.tenant = principal.tenant
+        gateway.door.enter()
+        try:
+            request = await read_request(visit.receive, gateway.limits)
+            visit.books.stream = request.stream
+            await self._answer(visit, request, principal)
+        finally:
+            gateway.door.leave()
+
+    async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
+        """From here on the client is watched, and everything taken has an owner."""
+        async with ClientWatch(visit.receive) as watch, Owner(self._gateway.live, visit.observation) as owner:
+            out = self._egress(visit, request, watch)
+            try:
+                await drive(await self._decide(visit, request, principal, owner, out))
+            finally:
+                await out.aclose()
+
+    async def _decide(
+        self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
+    ) -> Drive:
+        live, world, books = owner.live, self._gateway.world, visit.books
+        total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
+        judged = await judge(live, request, principal, visit.headers, world)
+        books.decision = judged.decision
+        visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
+        affinity = Affinity(live, world.residency)
+        return Drive(live, request, principal.salt, judged, affinity, owner, out, books, total_at)
+
+    def _egress(self, visit: Visit, request: ChatRequest, watch: ClientWatch) -> Egress:
+        answer_id = f"chatcmpl-{visit.books.request_id.removeprefix('req_')}"
+        if request.stream:
+            return StreamEgress(visit.send, request, answer_id, watch, self._gateway.limits.silence_s)
+        return WholeEgress(visit.send, request, answer_id, watch)
+
+
+async def _refuse(visit: Visit, error: RouterError) -> None:
+    visit.books.failed(error, begun=False)
+    await send_error(visit.send, error, {REQUEST_ID: visit.books.request_id})
+
+
+async def _apologise(visit: Visit) -> None:
+    """A fault of ours: the client learns the request's id, the process's log has the rest."""
+    error = Internal(f"Something broke here. Give this id to the operator: {visit.books.request_id}.")
+    begun = visit.books.ttft_ms is not None
+    visit.books.failed(error, begun=begun)
+    if not begun:
+        await send_error(visit.send, error, {REQUEST_ID: visit.books.request_id})
+
+
+async def read_request(receive: Receive, limits: Limits) -> ChatRequest:
+    """Raises RouterError."""
+    body = await read_body(receive, limits)
+    refuse_deep(body, limits.json_depth)
+    try:
+        request = read_chat(body)
+    except RequestFault as fault:
+        raise BadRequest(fault.message, param=fault.param, code=fault.code) from fault
+    if len(request.messages) > limits.messages:
+        raise BadRequest(f"There are more than {limits.messages} messages.", param="messages")
+    return request

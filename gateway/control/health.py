@@ -1,0 +1,57 @@
+"""What /readyz says: which models can answer, which cannot and why, and which policy is in force."""
+
+import msgspec
+
+from gateway.house import Gateway
+from gateway.replicas import Replica
+
+
+class ReplicaHealth(msgspec.Struct, frozen=True):
+    replica: str
+    ready: bool
+    why_not: str
+    running: int
+    queued_tokens: int
+
+
+class PolicyInForce(msgspec.Struct, frozen=True):
+    """`last_error` is what kept a changed file out; "" when what is on disk is what is running."""
+
+    name: str
+    hash: str
+    last_error: str
+
+
+class Health(msgspec.Struct, frozen=True):
+    ready: bool
+    why_not: str
+    in_flight: int
+    policy: PolicyInForce
+    models: dict[str, list[ReplicaHealth]]
+
+
+def health_of(gateway: Gateway) -> Health:
+    """Ready means: every engine in this process is loaded, some replica of any model is ready, and we are not stopping.
+
+    A remote replica that is down is told of, and does not take the gateway out: the other models still answer.
+    """
+    live = gateway.live
+    models = {name: [_replica_health(replica) for replica in group] for name, group in live.replicas.items()}
+    why_not = _why_not(gateway)
+    policy = PolicyInForce(live.policy.name, live.policy.hash, gateway.last_problem)
+    return Health(not why_not, why_not, gateway.door.in_flight, policy, models)
+
+
+def _why_not(gateway: Gateway) -> str:
+    if gateway.door.is_draining:
+        return "stopping"
+    loads = [(replica, replica.load()) for replica in gateway.live]
+    for replica, load in loads:
+        if replica.is_local and not load.ready:
+            return f"{replica.model}: {load.why_not}"
+    return "" if any(load.ready for _, load in loads) else "no replica is ready"
+
+
+def _replica_health(replica: Replica) -> ReplicaHealth:
+    load = replica.load()
+    return ReplicaHealth(replica.name, load.ready, load.why_not, load.running, load.queued_tokens)

@@ -1,0 +1,85 @@
+"""The policy file is followed: a good change comes into force as a whole, a bad one changes nothing.
+
+The new policy is read, checked, and its models opened before one reference is swapped; requests under way keep the
+policy that they began with.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from watchfiles import awatch
+
+from gateway.house import Gateway
+from gateway.live import Live
+
+log = logging.getLogger("turnout.policy")
+
+DEBOUNCE_MS = 100
+
+
+class PolicyRefused(Exception):
+    """A policy that is not fit to be used; the message has every problem with its line and column."""
+
+
+Build = Callable[[str, Live | None], Awaitable[Live]]
+"""Text of a policy file, and what is in force -> what shall be in force, opened. Raises PolicyRefused."""
+
+
+class Reloader:
+    """Owns the swap. Changes that come while a file is being read are read next, as one."""
+
+    def __init__(self, gateway: Gateway, path: Path, build: Build, text: str) -> None:
+        self._gateway = gateway
+        self._path = path
+        self._build = build
+        self._seen = text
+        self._woken = asyncio.Event()
+        self._retiring: asyncio.TaskGroup | None = None
+
+    def wake(self) -> None:
+        """Read the file again soon, changed or not."""
+        self._woken.set()
+
+    async def follow(self, over: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as tasks, asyncio.TaskGroup() as retiring:
+            self._retiring = retiring
+            reading = tasks.create_task(self._read_when_woken(), name="read-policy")
+            await self._watch(over)
+            reading.cancel()
+
+    async def _watch(self, over: asyncio.Event) -> None:
+        """The folder, not the file: editors and volume mounts replace the file under its name."""
+        async for _ in awatch(self._path.parent, debounce=DEBOUNCE_MS, stop_event=over, recursive=False):
+            self.wake()
+
+    async def _read_when_woken(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            await self.reload()
+
+    async def reload(self) -> None:
+        """Read the file again. Its problems are logged, counted and shown by /readyz; the last good policy stays."""
+        try:
+            text = await asyncio.to_thread(self._path.read_text, encoding="utf-8")
+            if text != self._seen:
+                self._seen = text
+                self._swap(await self._build(text, self._gateway.live))
+        except Exception as error:
+            self._refuse(error)
+
+    def _swap(self, fresh: Live) -> None:
+        gateway, old = self._gateway, self._gateway.live
+        gateway.live, gateway.last_problem = fresh, ""
+        policy = fresh.policy
+        gateway.observer.policy_loaded(policy.hash, [route.name for route in policy.routes], policy.models)
+        log.info("policy %s (%s) is in force", policy.name, policy.hash)
+        if self._retiring is not None:
+            self._retiring.create_task(old.retire(), name=f"retire-policy-{old.policy.hash}")
+
+    def _refuse(self, error: Exception) -> None:
+        self._gateway.last_problem = str(error) or type(error).__name__
+        self._gateway.observer.policy_refused()
+        log.error("the changed policy is not used, the last good one stays: %s", self._gateway.last_problem)

@@ -1,0 +1,52 @@
+"""From start to stop of the process: open the models, follow the policy file, and close everything in order."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from gateway.control.reload import Reloader
+from gateway.house import Gateway
+
+log = logging.getLogger("turnout.models")
+
+Close = Callable[[], Awaitable[None]]
+
+
+class Upkeep:
+    """Run as one task for the life of the server. `connect` reaches for shared state, where there is some; `closers` are
+    called in order after the last request."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        reloader: Reloader,
+        connect: Callable[[], Awaitable[object]] | None,
+        closers: Sequence[Close],
+    ) -> None:
+        self._gateway = gateway
+        self._reloader = reloader
+        self._connect = connect
+        self._closers = closers
+
+    async def __call__(self, over: asyncio.Event) -> None:
+        try:
+            if self._connect is not None:
+                await self._connect()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._open_models(), name="open-models")
+                tasks.create_task(self._reloader.follow(over), name="follow-policy")
+        finally:
+            await self._close()
+
+    async def _open_models(self) -> None:
+        """A model that does not open stays out, with its reason in /readyz; the others answer."""
+        for replica in self._gateway.live:
+            try:
+                await replica.open_off_loop()
+            except Exception as error:
+                log.error("model %s did not open: %s", replica.model, error)
+
+    async def _close(self) -> None:
+        await self._gateway.live.retire()
+        for close in self._closers:
+            await close()

@@ -1,0 +1,168 @@
+"""Step 9: what the client gets of an answer. Nothing leaves before the first content, and nothing after the end.
+
+Until the first content leaves, an attempt can be replaced by another without a trace. One event that speaks is one ASGI
+send; events that do not speak wait for the next that does, so the end of a stream is one send too.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from backends.dialects.openai_chat.response import Completion
+from backends.dialects.openai_chat.stream import Renderer
+from backends.messages import ChatRequest, Delta, Event, Whole, Wire
+from gateway.errors import RouterError
+from gateway.ingress import Send
+from gateway.reply import envelope, send_body, send_head, send_whole
+from gateway.watch import ClientWatch
+from policies.decision import Call
+
+KEEP_ALIVE = b": keep-alive\n\n"
+STREAM_HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+}
+
+
+def speaks(event: Event) -> bool:
+    """Whether the event carries content that a user would see."""
+    kind = type(event)
+    if kind is Wire:
+        return event.speaks  # type: ignore[union-attr]
+    if kind is Delta:
+        return bool(event.text or event.logprobs)  # type: ignore[union-attr]
+    return kind is Whole
+
+
+class Egress(Protocol):
+    """The client's side of an answer. `begun`: its head has left, with status 200."""
+
+    @property
+    def begun(self) -> bool: ...
+
+    def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
+        """A new attempt, whose head would carry `headers`. What an earlier one said is forgotten."""
+        ...
+
+    async def take(self, event: Event) -> None: ...
+
+    async def finish(self) -> None:
+        """The answer is whole."""
+        ...
+
+    async def fail(self, error: RouterError) -> None:
+        """End a begun answer with an error that does not look like success."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class StreamEgress:
+    """A Chat Completions event stream, with comments in long silences so that no proxy in between gives up."""
+
+    def __init__(self, send: Send, request: ChatRequest, answer_id: str, watch: ClientWatch, silence_s: float) -> None:
+        self._send = send
+        self._request = request
+        self._answer_id = answer_id
+        self._watch = watch
+        self._silence_s = silence_s
+        self._created = int(time.time())
+        self._renderer: Renderer | None = None
+        self._headers: Mapping[str, str] = {}
+        self._held: list[bytes] = []
+        self._last_at = 0.0
+        self._pulse: asyncio.Task[None] | None = None
+        self.begun = False
+
+    def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
+        self._renderer = Renderer(self._request, call.model, self._answer_id, self._created)
+        self._headers = {**STREAM_HEADERS, **headers}
+        self._held.clear()
+
+    async def take(self, event: Event) -> None:
+        data = self._rendering.render(event)
+        if data:
+            self._held.append(data)
+        if speaks(event):
+            await self._flush()
+
+    async def finish(self) -> None:
+        self._held.append(self._rendering.end())
+        await self._end()
+
+    async def fail(self, error: RouterError) -> None:
+        self._held.append(self._rendering.error(envelope(error)))
+        await self._end()
+
+    async def aclose(self) -> None:
+        if self._pulse is not None:
+            self._pulse.cancel()
+
+    @property
+    def _rendering(self) -> Renderer:
+        assert self._renderer is not None
+        return self._renderer
+
+    async def _flush(self, *, more: bool = True) -> None:
+        if not self.begun:
+            await self._begin()
+        self._last_at = time.monotonic()
+        data = self._held[0] if len(self._held) == 1 else b"".join(self._held)
+        self._held.clear()
+        await send_body(self._send, data, more=more)
+
+    async def _begin(self) -> None:
+        self.begun = True
+        await send_head(self._send, 200, self._headers)
+        self._pulse = asyncio.create_task(self._keep_alive(), name="stream-keep-alive")
+
+    async def _keep_alive(self) -> None:
+        """Every write is whole events, so a comment may stand between any two."""
+        while True:
+            silent_s = time.monotonic() - self._last_at
+            if silent_s >= self._silence_s:
+                self._last_at = time.monotonic()
+                await send_body(self._send, KEEP_ALIVE, more=True)
+            else:
+                await asyncio.sleep(self._silence_s - silent_s)
+
+    async def _end(self) -> None:
+        await self.aclose()
+        await self._flush(more=False)
+        self._watch.answered()
+
+
+class WholeEgress:
+    """An answer in one JSON body. It begins and ends in `finish`, so it never fails half-way."""
+
+    def __init__(self, send: Send, request: ChatRequest, answer_id: str, watch: ClientWatch) -> None:
+        self._send = send
+        self._request = request
+        self._answer_id = answer_id
+        self._watch = watch
+        self._completion: Completion | None = None
+        self._headers: Mapping[str, str] = {}
+        self.begun = False
+
+    def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
+        self._completion = Completion(self._request, call.model, self._answer_id, int(time.time()))
+        self._headers = headers
+
+    async def take(self, event: Event) -> None:
+        assert self._completion is not None
+        self._completion.add(event)
+
+    async def finish(self) -> None:
+        assert self._completion is not None
+        body = self._completion.body()
+        self.begun = True
+        await send_whole(self._send, 200, body, self._headers)
+        self._watch.answered()
+
+    async def fail(self, error: RouterError) -> None:
+        raise error
+
+    async def aclose(self) -> None:
+        self._completion = None

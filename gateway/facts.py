@@ -1,0 +1,55 @@
+"""Step 4: from a request to Facts and to the Question for the classifier. Counts text, and stores none in the facts."""
+
+from collections.abc import Iterator, Mapping
+
+from backends.messages import ChatRequest
+from backends.remote.prompt import estimate_prompt
+from backends.upstream import Prepared
+from classifiers.question import Question
+from gateway.identity import Principal
+from policies.facts import Ability, Facts
+
+
+def facts_of(
+    request: ChatRequest,
+    principal: Principal,
+    headers: Mapping[str, str],
+    headers_read: frozenset[str],
+    prepared: Mapping[str, Prepared],
+) -> Facts:
+    images = sum(message.images for message in request.messages)
+    return Facts(
+        requested=request.model,
+        prompt_tokens=estimate_prompt(request),
+        exact_tokens={model: measured.tokens for model, measured in prepared.items() if measured.exact},
+        max_tokens=request.max_tokens,
+        needs=frozenset(needs_of(request, images)),
+        stream=request.stream,
+        tools=len(request.tools),
+        images=images,
+        user_turns=sum(message.role == "user" for message in request.messages),
+        tenant=principal.tenant,
+        plan=principal.plan,
+        headers={name: headers[name] for name in headers_read if name in headers},
+        allowed_models=principal.models,
+    )
+
+
+def needs_of(request: ChatRequest, images: int) -> Iterator[Ability]:
+    """Abilities without which a model would answer wrongly: a history with tool turns needs the tool template too."""
+    if request.tools or any(message.tool_calls or message.role == "tool" for message in request.messages):
+        yield "tools"
+    if (request.response_format or {}).get("type", "text") != "text":
+        yield "json_schema"
+    if images or any(message.files for message in request.messages):
+        yield "vision"
+    if any(message.audio for message in request.messages):
+        yield "audio"
+    if request.sampling.logprobs:
+        yield "logprobs"
+
+
+def question_of(request: ChatRequest) -> Question:
+    """The user's own turns with text. System and developer prompts and tools are the same for every request of an
+    agent; they would drown the signal."""
+    return Question(tuple(message.text for message in request.messages if message.role == "user" and message.text))

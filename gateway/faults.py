@@ -1,0 +1,163 @@
+"""From what failed inside to what the client is told, and to what `advance()` judges. Tables, and the few words for them."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from backends.errors import Kind, UpstreamError
+from gateway.errors import (
+    BadAnswer,
+    BadRequest,
+    Disconnected,
+    Failed,
+    KeyRefused,
+    ModelForbidden,
+    NoFirstToken,
+    NoRoute,
+    Overloaded,
+    Rejected,
+    RouterError,
+    Silent,
+    TooLong,
+    TooSlow,
+    Unavailable,
+    UnknownModel,
+    Unreachable,
+    Unsupported,
+    UpstreamFault,
+)
+from policies.advance import Failure, Outcome
+from policies.decision import Reject, RejectCode
+
+OF_REJECT: Mapping[RejectCode, type[RouterError]] = {
+    "unknown_model": UnknownModel,
+    "model_not_allowed": ModelForbidden,
+    "no_route": NoRoute,
+    "context_length_exceeded": TooLong,
+    "unsupported_content": Unsupported,
+    "unavailable": Unavailable,
+}
+
+OF_KIND: Mapping[Kind, tuple[type[UpstreamFault] | type[TooLong], Failure]] = {
+    "connect_failed": (Unreachable, "unreachable"),
+    "bad_answer": (BadAnswer, "lost"),
+    "first_content_timeout": (NoFirstToken, "late"),
+    "gap_timeout": (Silent, "lost"),
+    "total_timeout": (TooSlow, "lost"),
+    "stream_cut": (Disconnected, "lost"),
+    "overloaded": (Overloaded, "overloaded"),
+    "too_long": (TooLong, "refused"),
+    "engine_failed": (Failed, "failed"),
+}
+"""`rejected` and `unsupported` carry more than a kind and are read below."""
+
+TYPE_OF_STATUS = {429: "rate_limit_error", 503: "overloaded_error", 529: "overloaded_error"}
+
+MASKED_KEY = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk|rk)-[\w-]{6,}")
+
+
+def from_reject(reject: Reject) -> RouterError:
+    return OF_REJECT[reject.code](sentence(reject.message), param=reject.param or None)
+
+
+def sentence(text: str) -> str:
+    """A message of the policy as a sentence.
+
+    >>> sentence("no route matches")
+    'No route matches.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def from_upstream(error: UpstreamError) -> RouterError:
+    if error.kind == "rejected":
+        return from_rejected(error)
+    if error.kind == "unsupported":
+        return BadRequest(error.message, param=error.param or None, code="unsupported_parameter")
+    fault, _ = OF_KIND[error.kind]
+    if fault is TooLong:
+        return TooLong(error.message, param=error.param or "messages")
+    return fault(MASKED_KEY.sub("***", error.message), headers=error.headers)
+
+
+def from_rejected(error: UpstreamError) -> RouterError:
+    """The upstream's refusal. Its own words are kept where they describe the request or a limit.
+
+    A refused credential is ours, not the client's: its text is dropped, for it may show parts of the key.
+    """
+    status = error.status or 502
+    if status in (401, 403):
+        return KeyRefused(
+            "The upstream does not accept this gateway's key for it. The operator must correct the policy."
+        )
+    told = read_error(error.body)
+    kind = TYPE_OF_STATUS.get(status) or ("upstream_error" if status >= 500 else told.type or "invalid_request_error")
+    return Rejected(
+        told.message or f"The upstream answered {status}.",
+        status=503 if status == 529 else status if status >= 400 else 502,
+        type=kind,
+        param=told.param,
+        code=told.code,
+        headers=error.headers,
+    )
+
+
+class Told(msgspec.Struct, frozen=True):
+    """An error object in an upstream's words, reduced to the four fields of the envelope."""
+
+    message: str = ""
+    type: str | None = None
+    param: str | None = None
+    code: str | None = None
+
+
+def read_error(body: bytes) -> Told:
+    """Reads `{"error": {...}}`, `{"error": "text"}`, a bare error object and `{"detail": "text"}`; else nothing."""
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return Told()
+    if not isinstance(found, dict):
+        return Told()
+    inner = found.get("error", found)
+    if isinstance(inner, str):
+        return Told(MASKED_KEY.sub("***", inner))
+    fields: dict[str, Any] = inner if isinstance(inner, dict) else {}
+    message = text_or_none(fields.get("message")) or text_or_none(found.get("detail")) or ""
+    return Told(
+        MASKED_KEY.sub("***", message),
+        text_or_none(fields.get("type")),
+        text_or_none(fields.get("param")),
+        text_or_none(fields.get("code")),
+    )
+
+
+def text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def outcome_of(error: UpstreamError, *, stream: bool, content_sent: bool) -> Outcome:
+    """The failure as judgement needs it. Only a stream can be `late`: closing it throws the work away, while an answer
+    in one piece may have been done and lost."""
+    failed = failure_of_status(error.status or 502) if error.kind == "rejected" else failure_of(error.kind)
+    if failed == "late" and not stream:
+        failed = "lost"
+    return Outcome(failed=failed, sent=error.sent, content_sent=content_sent)
+
+
+def failure_of(kind: Kind) -> Failure:
+    return OF_KIND[kind][1] if kind in OF_KIND else "refused"
+
+
+def failure_of_status(status: int) -> Failure:
+    """
+    >>> [failure_of_status(status) for status in (400, 401, 404, 429, 500, 503)]
+    ['refused', 'denied', 'denied', 'overloaded', 'failed', 'overloaded']
+    """
+    if status in (401, 403, 404):
+        return "denied"
+    if status in (429, 503, 529):
+        return "overloaded"
+    return "failed" if status >= 500 else "refused"

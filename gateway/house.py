@@ -1,0 +1,29 @@
+"""The gateway as one value: everything that requests share. Built in `wiring`, nowhere else."""
+
+import time
+from dataclasses import dataclass, field
+
+from gateway.door import Door
+from gateway.identity import Identity
+from gateway.live import Live
+from gateway.settings import Limits, Settings
+from gateway.snapshot import World
+from gateway.telemetry.observe import Observer
+
+
+@dataclass(slots=True)
+class Gateway:
+    """`live` is the one field that changes: a reload replaces it whole. `last_problem` is what kept a reload back."""
+
+    settings: Settings
+    live: Live
+    identity: Identity
+    door: Door
+    world: World
+    observer: Observer
+    last_problem: str = ""
+    started_at: int = field(default_factory=lambda: int(time.time()))
+
+    @property
+    def limits(self) -> Limits:
+        return self.settings.limits

@@ -1,0 +1,83 @@
+"""Step 1: from an ASGI scope to a body of known size, read in bounded time. Refuses early, before anything is parsed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any
+
+from gateway.errors import BadEncoding, BadRequest, HeadersTooLarge, Left, SlowBody, TooLarge
+from gateway.settings import Limits
+
+Scope = MutableMapping[str, Any]
+AsgiEvent = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiEvent]]
+Send = Callable[[AsgiEvent], Awaitable[None]]
+
+ONLY_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
+HOST_FORBIDS = frozenset("/?#@\\ \t")
+
+
+def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by lower-case name; of a repeated one the first counts."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
+    return headers
+
+
+def refuse_early(scope: Scope, headers: Mapping[str, str], limits: Limits) -> None:
+    """What the head alone gives away. Raises HeadersTooLarge, BadRequest, BadEncoding, TooLarge."""
+    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > limits.header_bytes:
+        raise HeadersTooLarge(f"The headers have {size} bytes; {limits.header_bytes} are allowed.")
+    if not HOST_FORBIDS.isdisjoint(headers.get("host", "")):
+        raise BadRequest("The Host header is not a host name.")
+    if headers.get("content-encoding", "identity") != "identity":
+        raise BadEncoding("A compressed body is not accepted.")
+    declared = headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limits.body_bytes:
+        raise too_large(limits)
+
+
+def too_large(limits: Limits) -> TooLarge:
+    return TooLarge(f"The body is larger than the limit of {limits.body_bytes} bytes.")
+
+
+async def read_body(receive: Receive, limits: Limits) -> bytes:
+    """The whole body. Raises TooLarge (also for chunked bodies), SlowBody, Left."""
+    try:
+        async with asyncio.timeout(limits.body_read_s):
+            return await _collect(receive, limits)
+    except TimeoutError:
+        raise SlowBody(f"The body did not arrive within {limits.body_read_s:g} s.") from None
+
+
+async def _collect(receive: Receive, limits: Limits) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        event = await receive()
+        if event["type"] != "http.request":
+            raise Left("The client left while it sent its body.")
+        parts.append(event.get("body", b""))
+        size += len(parts[-1])
+        if size > limits.body_bytes:
+            raise too_large(limits)
+        if not event.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def refuse_deep(body: bytes, limit: int) -> None:
+    """Bound the nesting before a recursive parser sees it, at the speed of `bytes.count` for ordinary bodies.
+
+    Every pass over the brackets outside strings peels one level, so the work is bounded by `limit` passes.
+    Raises BadRequest. Text that is not JSON may pass: the parser says what is wrong with it.
+    """
+    if body.count(b"[") + body.count(b"{") <= limit:
+        return
+    skeleton = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, ONLY_BRACKETS)
+    brackets = b"".join(skeleton.split(b'"')[::2])
+    for _ in range(limit):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return
+    raise BadRequest(f"The body nests deeper than {limit} levels, or its brackets do not match.")

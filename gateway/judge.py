@@ -1,0 +1,95 @@
+"""Steps 4 to 7 in order: what a request is, how hard it is, what the world looks like, and so what to do."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backends.errors import UpstreamError
+from backends.messages import ChatRequest
+from backends.upstream import Prepared
+from gateway.facts import facts_of, question_of
+from gateway.identity import Principal
+from gateway.live import Live, opened
+from gateway.replicas import Replica
+from gateway.snapshot import World, guess_residency, has_choice, take_snapshot
+from policies.decide import decide
+from policies.decision import Call, Decision
+from policies.estimates import Estimate
+from policies.facts import AUTO, Facts
+from policies.snapshot import Snapshot
+
+LONG_PROMPT_BYTES = 32_768
+"""Prompts above this are tokenised off the event loop."""
+
+PINNED = Estimate(abstains="the request names its model")
+NO_DIFFICULTY = Estimate(abstains="no route asks for difficulty")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A decision and everything it was made of. `prepared` holds the prompt as the models read it that were asked."""
+
+    facts: Facts
+    estimate: Estimate
+    decision: Decision
+    snapshot: Snapshot
+    prepared: dict[str, Prepared]
+    took_us: int = 0
+
+    def resident_tokens(self, call: Call) -> int | None:
+        """Tokens of this prompt that were believed to be at the replica, if that was asked."""
+        if call.model not in self.prepared:
+            return None
+        return next(
+            state.resident_tokens for state in self.snapshot.replicas[call.model] if state.replica == call.replica
+        )
+
+
+async def judge(
+    live: Live, request: ChatRequest, principal: Principal, headers: Mapping[str, str], world: World
+) -> Judged:
+    """No await stands between the snapshot and the return: whoever claims at once counts in the next snapshot."""
+    policy = live.policy
+    prepared = await prepare(live, request, principal.salt)
+    facts = facts_of(request, principal, headers, policy.headers_read, prepared)
+    estimate = await estimate_for(live, request)
+    guessed = await guess_residency(live, prepared, world)
+    snapshot = take_snapshot(live, prepared, guessed, world)
+    began = time.perf_counter_ns()
+    decision = decide(policy, facts, estimate, snapshot)
+    took_us = (time.perf_counter_ns() - began) // 1_000
+    return Judged(facts, estimate, decision, snapshot, prepared, took_us)
+
+
+async def prepare(live: Live, request: ChatRequest, salt: bytes) -> dict[str, Prepared]:
+    """Measure the prompt for the models whose own count or prefix digests the decision reads."""
+    asked = [request.model] if request.model in live.replicas else list(live.replicas)
+    readers = [group[0] for model in asked if (group := live.replicas[model]) and reads_prompt(group)]
+    if readers and len(request.raw) > LONG_PROMPT_BYTES:
+        return await asyncio.to_thread(_prepare, readers, request, salt)
+    return _prepare(readers, request, salt)
+
+
+def reads_prompt(replicas: tuple[Replica, ...]) -> bool:
+    return replicas[0].upstream is not None and (replicas[0].is_local or has_choice(replicas))
+
+
+def _prepare(readers: list[Replica], request: ChatRequest, salt: bytes) -> dict[str, Prepared]:
+    """A model that cannot read the conversation has no measure of it; asked by name, it says what it cannot read."""
+    prepared: dict[str, Prepared] = {}
+    for replica in readers:
+        with contextlib.suppress(UpstreamError):
+            prepared[replica.model] = opened(replica).prepare(request, salt)
+    return prepared
+
+
+async def estimate_for(live: Live, request: ChatRequest) -> Estimate:
+    """Raises nothing: a classifier that is late, absent or broken abstains."""
+    difficulty = live.policy.difficulty
+    if request.model != AUTO:
+        return PINNED
+    if difficulty is None or live.estimator is None:
+        return NO_DIFFICULTY
+    return await live.estimator.estimate(question_of(request), difficulty.within_ms / 1000)

@@ -1,0 +1,82 @@
+"""What is in force: one policy and the replicas built for it, read once by a request and kept until it ends."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from backends.upstream import Upstream
+from classifiers.question import Question
+from gateway.replicas import Replica
+from policies.decision import Call
+from policies.estimates import Estimate
+from policies.policy import Policy
+
+READY_POLL_S = 0.05
+
+
+class Estimates(Protocol):
+    """How hard a question is, within a time or not at all."""
+
+    async def estimate(self, question: Question, within_s: float) -> Estimate: ...
+
+
+class Live:
+    """A policy with its replicas. Never changed; replaced as a whole, and closed when its last request has ended."""
+
+    def __init__(
+        self, policy: Policy, replicas: Mapping[str, tuple[Replica, ...]], estimator: Estimates | None = None
+    ) -> None:
+        self.policy = policy
+        self.replicas = replicas
+        self.estimator = estimator
+        self._by_call = {(replica.model, replica.name): replica for replica in self}
+        self._requests = 0
+        self._retired = False
+        self._over = asyncio.Event()
+        for replica in self:
+            replica.lives += 1
+
+    def __iter__(self) -> Iterator[Replica]:
+        return (replica for group in self.replicas.values() for replica in group)
+
+    def replica(self, call: Call) -> Replica:
+        return self._by_call[call.model, call.replica]
+
+    @property
+    def in_flight(self) -> int:
+        return self._requests
+
+    def enter(self) -> None:
+        self._requests += 1
+
+    def leave(self) -> None:
+        self._requests -= 1
+        if self._retired and self._requests == 0:
+            self._over.set()
+
+    async def open(self, within_s: float) -> None:
+        """Open what is not open yet and wait until every engine in this process is ready.
+
+        Raises what opening raised, and TimeoutError.
+        """
+        for replica in self:
+            await replica.open_off_loop()
+        async with asyncio.timeout(within_s):
+            while any(replica.is_local and not replica.load().ready for replica in self):  # noqa: ASYNC110  only asking tells
+                await asyncio.sleep(READY_POLL_S)
+
+    async def retire(self) -> None:
+        """Wait for the requests under way, then close the replicas that no other policy in force names."""
+        self._retired = True
+        if self._requests:
+            await self._over.wait()
+        for replica in self:
+            replica.lives -= 1
+            if replica.lives == 0:
+                await replica.aclose()
+
+
+def opened(replica: Replica) -> Upstream:
+    """The upstream of a replica that a decision chose. A decision only chooses replicas that said they are ready."""
+    assert replica.upstream is not None
+    return replica.upstream

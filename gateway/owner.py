@@ -1,0 +1,80 @@
+"""What one request holds, and that each thing is given back exactly once, whatever happens."""
+
+import contextlib
+from collections.abc import Mapping
+
+from backends.errors import UpstreamError
+from backends.messages import Usage
+from backends.upstream import Answer, UpstreamCall
+from gateway.live import Live, opened
+from gateway.replicas import Claim, Replica
+from gateway.telemetry.observe import AttemptObservation, Observation
+from policies.decision import Call
+
+
+class Attempt:
+    """One try: a claim on a replica, an answer under way, and the observation of both."""
+
+    __slots__ = ("_answer", "_claim", "_observation", "_over", "_replica")
+
+    def __init__(self, replica: Replica, tokens: int, observation: AttemptObservation) -> None:
+        self._replica = replica
+        self._claim = Claim(replica, tokens)
+        self._observation = observation
+        self._answer: Answer | None = None
+        self._over = False
+
+    @property
+    def trace_headers(self) -> Mapping[str, str]:
+        return self._observation.headers
+
+    async def start(self, call: UpstreamCall) -> Answer:
+        """Raises UpstreamError."""
+        self._answer = await opened(self._replica).start(call)
+        return self._answer
+
+    def spoke(self) -> None:
+        """The first content is here."""
+        self._claim.prefilled()
+        self._observation.first_content()
+
+    async def end(self, error_kind: str, usage: Usage | None) -> None:
+        """The first word counts: a later one changes nothing."""
+        if self._over:
+            return
+        self._over = True
+        self._claim.release()
+        self._observation.end(error_kind, usage)
+        if self._answer is not None:
+            with contextlib.suppress(UpstreamError):
+                await self._answer.aclose()
+
+
+class Owner:
+    """A request's hold on the policy in force, and on the attempt under way. Use as `async with`."""
+
+    __slots__ = ("_attempt", "_observation", "attempts", "live")
+
+    def __init__(self, live: Live, observation: Observation) -> None:
+        self.live = live
+        self._observation = observation
+        self._attempt: Attempt | None = None
+        self.attempts = 0
+
+    async def __aenter__(self) -> "Owner":
+        self.live.enter()
+        return self
+
+    def attempt(self, call: Call, tokens: int, resident_tokens: int | None = None) -> Attempt:
+        """Claims the replica at once. `tokens` of prompt, of which `resident_tokens` are believed to be there."""
+        self.attempts += 1
+        observation = self._observation.attempt(call, self.attempts, resident_tokens)
+        self._attempt = Attempt(self.live.replica(call), tokens, observation)
+        return self._attempt
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            if self._attempt is not None:
+                await self._attempt.end("cancelled", None)
+        finally:
+            self.live.leave()

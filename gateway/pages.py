@@ -1,0 +1,98 @@
+"""The small endpoints: models, health, metrics, and a decision without an answer."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+import msgspec
+
+from gateway.chat import read_request
+from gateway.control.health import health_of
+from gateway.errors import ModelForbidden, NotFound, UnknownModel
+from gateway.house import Gateway
+from gateway.identity import Principal
+from gateway.ingress import Receive, Scope, Send, read_headers, refuse_early
+from gateway.judge import judge
+from gateway.owner import Owner
+from gateway.reply import send_whole
+from gateway.telemetry.observe import METRICS_CONTENT_TYPE, NullObservation
+from policies.decision import Decision
+from policies.estimates import Estimate
+from policies.facts import AUTO, Facts
+
+Page = Callable[[Gateway, Scope, Receive, Send], Awaitable[None]]
+
+NO_CACHE = {"cache-control": "no-store"}
+
+
+class ModelCard(msgspec.Struct, frozen=True):
+    id: str
+    created: int
+    object: str = "model"
+    owned_by: str = "turnout"
+
+
+class ModelList(msgspec.Struct, frozen=True):
+    data: list[ModelCard]
+    object: str = "list"
+
+
+class RouteAnswer(msgspec.Struct, frozen=True):
+    """What would happen to a request now."""
+
+    decision: Decision
+    facts: Facts
+    estimate: Estimate
+
+
+def who_asks(gateway: Gateway, scope: Scope) -> tuple[Principal, Mapping[str, str]]:
+    """Raises RouterError."""
+    headers = read_headers(scope["headers"])
+    refuse_early(scope, headers, gateway.limits)
+    return gateway.identity.identify(headers), headers
+
+
+def cards(gateway: Gateway, principal: Principal) -> Iterator[ModelCard]:
+    """`auto`, and the models that this key may name."""
+    for name in (AUTO, *gateway.live.policy.models):
+        if name == AUTO or principal.may_use(name):
+            yield ModelCard(name, gateway.started_at)
+
+
+async def list_models(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+    principal, _ = who_asks(gateway, scope)
+    await send_whole(send, 200, msgspec.json.encode(ModelList(list(cards(gateway, principal)))), {})
+
+
+async def show_model(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+    principal, _ = who_asks(gateway, scope)
+    name = scope["path"].rstrip("/").rpartition("/models/")[2]
+    if name != AUTO and name not in gateway.live.policy.models:
+        raise UnknownModel(f"There is no model {name!r} here.", param="model")
+    if name != AUTO and not principal.may_use(name):
+        raise ModelForbidden(f"This key may not use {name!r}.", param="model")
+    await send_whole(send, 200, msgspec.json.encode(ModelCard(name, gateway.started_at)), {})
+
+
+async def alive(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+    await send_whole(send, 200, b'{"status":"ok"}', NO_CACHE)
+
+
+async def ready(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+    health = health_of(gateway)
+    await send_whole(send, 200 if health.ready else 503, msgspec.json.encode(health), NO_CACHE)
+
+
+async def metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+    page = gateway.observer.metrics_page()
+    if not page:
+        raise NotFound("Metrics are switched off here.")
+    await send_whole(send, 200, page, NO_CACHE, METRICS_CONTENT_TYPE)
+
+
+async def route(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+    """The decision for a chat request, with its facts, estimate, candidates and reasons. Nothing is generated."""
+    principal, headers = who_asks(gateway, scope)
+    request = await read_request(receive, gateway.limits)
+    async with Owner(gateway.live, NullObservation()) as owner:
+        judged = await judge(owner.live, request, principal, headers, gateway.world)
+    answer = RouteAnswer(judged.decision, judged.facts, judged.estimate)
+    await send_whole(send, 200, msgspec.json.encode(answer), NO_CACHE)

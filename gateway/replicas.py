@@ -1,0 +1,83 @@
+"""One replica as the gateway sees it: its upstream, and the work that was promised to it.
+
+Work counts from the moment of choice, before the upstream hears of it: of many requests decided in one instant each sees
+the ones before it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backends.upstream import Load, Upstream
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """An upstream, or what still opens it.
+
+    `built_from` is what the upstream was made of: a reload keeps a replica whose parts are the same. `lacks` says what
+    the configuration owes it. `lives` counts the policies in force that name it.
+    """
+
+    model: str
+    name: str
+    built_from: object
+    open: Callable[[], Upstream]
+    is_local: bool = False
+    lacks: str = ""
+    upstream: Upstream | None = None
+    why_not: str = "loading"
+    running: int = 0
+    queued_tokens: int = 0
+    lives: int = 0
+
+    def load(self) -> Load:
+        """The replica's own word on its load, or ours where we know of more work."""
+        if self.lacks or self.upstream is None:
+            return Load(ready=False, why_not=self.lacks or self.why_not)
+        own = self.upstream.load()
+        if own.running >= self.running and own.queued_tokens >= self.queued_tokens:
+            return own
+        return Load(
+            ready=own.ready,
+            why_not=own.why_not,
+            queued_tokens=max(own.queued_tokens, self.queued_tokens),
+            running=max(own.running, self.running),
+        )
+
+    async def open_off_loop(self) -> None:
+        """Weights are read in a thread; opening a remote upstream does not block. Raises what opening raised."""
+        if self.upstream is not None or self.lacks:
+            return
+        try:
+            self.upstream = await asyncio.to_thread(self.open) if self.is_local else self.open()
+        except Exception as error:
+            self.why_not = str(error) or type(error).__name__
+            raise
+
+    async def aclose(self) -> None:
+        upstream, self.upstream, self.why_not = self.upstream, None, "closed"
+        if upstream is not None:
+            await upstream.aclose()
+
+
+class Claim:
+    """One request's share of a replica's load. Each part is given back exactly once, however often it is asked."""
+
+    __slots__ = ("_held", "_queued", "_replica")
+
+    def __init__(self, replica: Replica, tokens: int) -> None:
+        self._replica, self._queued, self._held = replica, tokens, True
+        replica.running += 1
+        replica.queued_tokens += tokens
+
+    def prefilled(self) -> None:
+        """The first content is here: the prompt is no longer waiting work."""
+        self._replica.queued_tokens -= self._queued
+        self._queued = 0
+
+    def release(self) -> None:
+        self.prefilled()
+        if self._held:
+            self._held = False
+            self._replica.running -= 1

@@ -1,0 +1,55 @@
+"""Answers that are one piece: JSON bodies and errors, as ASGI events."""
+
+from collections.abc import Mapping
+
+from backends.dialects.openai_chat.response import error_body
+from gateway.errors import RouterError, reply_headers
+from gateway.ingress import Send
+
+Headers = Mapping[str, str]
+
+JSON = "application/json"
+REQUEST_ID = "x-turnout-request-id"
+
+
+def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def send_head(send: Send, status: int, headers: Headers) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": encode_headers(headers)})
+
+
+async def send_body(send: Send, body: bytes, *, more: bool = False) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def send_whole(send: Send, status: int, body: bytes, headers: Headers, content_type: str = JSON) -> None:
+    """Head and body with a length."""
+    whole = {"content-type": content_type, "content-length": str(len(body)), **headers}
+    await send_head(send, status, whole)
+    await send_body(send, body)
+
+
+async def send_error(send: Send, error: RouterError, headers: Headers) -> None:
+    await send_whole(send, error.status, envelope(error), {**headers, **safe_headers(reply_headers(error))})
+
+
+def envelope(error: RouterError) -> bytes:
+    return error_body(error.message, type=error.type, param=error.param, code=error.code)
+
+
+def safe_headers(headers: Headers) -> Headers:
+    """Values that came from elsewhere, as one line of printable ASCII each."""
+    return {name: one_line(value) for name, value in headers.items()}
+
+
+def one_line(text: str) -> str:
+    r"""Printable ASCII on one line; anything else becomes `?`.
+
+    >>> one_line("p 0.9\r\nset-cookie: é")
+    'p 0.9??set-cookie: ?'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(letter if " " <= letter <= "~" else "?" for letter in text)

@@ -1,0 +1,96 @@
+"""The server: sockets, signals, and an end in good order.
+
+On SIGTERM or SIGINT new requests are refused with 503 and `Retry-After` on a connection that closes, answers under way
+go on to their end (for `drain_s` at most), then the process leaves. A second signal does not wait. SIGHUP reads the
+policy again.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import uvicorn
+
+from gateway.app import build_app
+from gateway.door import Door
+from gateway.settings import Settings
+from gateway.wiring import Built, build_gateway
+
+CLOSE_S = 5
+
+
+class DrainingServer(uvicorn.Server):
+    """A uvicorn server whose first signal closes the door and whose exit waits for the room to be empty."""
+
+    def __init__(self, config: uvicorn.Config, door: Door, drain_s: float) -> None:
+        super().__init__(config)
+        self._door = door
+        self._drain_s = drain_s
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._loop is None or self._door.is_draining:
+            super().handle_exit(sig, frame)
+        else:
+            self._loop.call_soon_threadsafe(self._door.drain)
+
+    async def main_loop(self) -> None:
+        """Serve until told to stop, then until empty."""
+        self._loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(self._exit_when_empty(), name="drain")
+            await super().main_loop()
+            waiting.cancel()
+
+    async def _exit_when_empty(self) -> None:
+        await self._door.closed()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._drain_s):
+                await self._door.empty()
+        self.should_exit = True
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on; differs from the setting where that is 0."""
+        port: int = self.servers[0].sockets[0].getsockname()[1]
+        return port
+
+
+def open_server(built: Built, settings: Settings) -> DrainingServer:
+    config = uvicorn.Config(
+        build_app(built.gateway, built.upkeep),
+        host=settings.host,
+        port=settings.port,
+        lifespan="on",
+        access_log=False,
+        server_header=False,
+        log_level="warning",
+        timeout_graceful_shutdown=CLOSE_S,
+        timeout_keep_alive=75,
+    )
+    return DrainingServer(config, built.gateway.door, settings.drain_s)
+
+
+def serve(settings: Settings) -> None:
+    """Run until a signal. Raises BadSettings, PolicyRefused before the socket is opened."""
+    built = build_gateway(settings)
+    server = open_server(built, settings)
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        runner.run(_serve(server, built))
+
+
+async def _serve(server: DrainingServer, built: Built) -> None:
+    with reload_on_hangup(built):
+        await server.serve()
+
+
+@contextlib.contextmanager
+def reload_on_hangup(built: Built) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, built.reloader.wake)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)

@@ -1,0 +1,109 @@
+"""What an operator sets for one process. The only file that reads environment variables.
+
+Every field has a variable: `TURNOUT_PORT`, `TURNOUT_LIMITS__BODY_BYTES`. What the command line passes to `Settings(...)`
+wins over the environment.
+"""
+
+import os
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, PositiveFloat, PositiveInt
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gateway.secrets import Secret
+from policies.catalogue import SecretRef
+
+MIB = 1 << 20
+
+
+def _secret(value: object) -> Secret:
+    return value if isinstance(value, Secret) else Secret(str(value))
+
+
+SecretText = Annotated[Secret, PlainValidator(_secret)]
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "turnout"
+
+
+def _known_state(value: Secret | None) -> Secret | None:
+    if value is not None and not value.reveal().startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("is the address of a Redis server: redis://HOST:PORT/DB")
+    return value
+
+
+class Limits(BaseModel):
+    """What one request may cost before it is understood. Sizes in bytes, times in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    body_bytes: PositiveInt = 32 * MIB
+    body_read_s: PositiveFloat = 30.0
+    header_bytes: PositiveInt = 16_384
+    json_depth: PositiveInt = 64
+    messages: PositiveInt = 10_000
+    max_in_flight: PositiveInt = 2_048
+    silence_s: PositiveFloat = Field(
+        default=15.0, description="silence in a stream after which a keep-alive comment is sent"
+    )
+
+
+class Telemetry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    traces: Literal["off", "console", "otlp"] = "off"
+    otlp_endpoint: str | None = None
+    metrics: bool = True
+    log: Literal["json", "console", "off"] = "json"
+
+
+class Settings(BaseSettings):
+    """`keys_file` lists client keys (see `gateway.identity`); without it, callers on loopback are the tenant `default`.
+
+    `allow_anonymous` lets a gateway without keys listen beyond loopback. `state` is a Redis URL, or None for memory.
+    `artefact` and `embedder` replace the shipped difficulty classifier; `cache_dir` holds pulled weights. `drain_s`
+    bounds how long a stopping process waits for answers under way.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="TURNOUT_", env_nested_delimiter="__", frozen=True, extra="ignore", arbitrary_types_allowed=True
+    )
+
+    policy: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65_535)
+    keys_file: Path | None = None
+    allow_anonymous: bool = False
+    state: Annotated[SecretText | None, AfterValidator(_known_state)] = None
+    artefact: Path | None = None
+    embedder: str | None = None
+    cache_dir: Path = Field(default_factory=_user_cache)
+    cors_origins: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    drain_s: PositiveFloat = 30.0
+    telemetry: Telemetry = Telemetry()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach us."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def read_secret(ref: SecretRef) -> Secret | None:
+    """The secret that `ref` names, or None when it is unset, unreadable or empty."""
+    if ref.kind == "env":
+        text = os.environ.get(ref.name, "")
+    else:
+        try:
+            text = Path(ref.name).read_text(encoding="utf-8")
+        except OSError:
+            text = ""
+    return Secret(text) if text.strip() else None

@@ -1,0 +1,108 @@
+"""Step 10: what a request came to. The books are kept while it runs and closed exactly once, whatever happened."""
+
+import time
+from dataclasses import dataclass, field
+
+from backends.messages import Delta, Event, Finish, Usage, Wire
+from gateway.errors import RouterError
+from gateway.settlement import End, Settlement
+from policies.catalogue import Price
+from policies.decision import Call, Decision
+
+PER_MILLION = 1_000_000
+FREE = Price()
+
+
+def spend_microusd(price: Price, usage: Usage) -> int:
+    """What `usage` costs at `price`, rounded up: the books never say less than the bill.
+
+    >>> spend_microusd(Price(input=50_000, cached_input=10_000, output=200_000), Usage(1_000, 500, 400))
+    134
+    """
+    fresh = usage.prompt_tokens - usage.cached_tokens
+    total = fresh * price.input + usage.cached_tokens * price.cached_input + usage.completion_tokens * price.output
+    return -(-total // PER_MILLION)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one attempt has said so far."""
+
+    prompt_tokens: int
+    usage: Usage | None = None
+    pieces: int = 0
+    spoke: bool = False
+    reason: End = "stop"
+
+    def see(self, event: Event) -> None:
+        if type(event) is Wire:
+            self.pieces += event.speaks
+        elif type(event) is Delta:
+            self.pieces += 1
+        elif type(event) is Usage:
+            self.usage = event
+        elif type(event) is Finish:
+            self.reason = event.reason
+
+    @property
+    def best_usage(self) -> Usage | None:
+        """The upstream's own count; of an answer that was cut, what was seen of it: a piece is about a token."""
+        if self.usage is not None or not self.pieces:
+            return self.usage
+        return Usage(self.prompt_tokens, self.pieces)
+
+
+@dataclass(slots=True)
+class Books:
+    """One request, as far as it has come."""
+
+    request_id: str
+    tenant: str = ""
+    stream: bool = False
+    status: int = 200
+    end: End = "stop"
+    attempts: int = 0
+    ttft_ms: float | None = None
+    decision: Decision | None = None
+    answered_by: Call | None = None
+    usage: Usage | None = None
+    price: Price = FREE
+    error_code: str = ""
+    began_at: float = field(default_factory=time.perf_counter)
+
+    def spoke(self) -> None:
+        """Content is about to leave; of several attempts only the last one gets so far."""
+        self.ttft_ms = self.elapsed_ms()
+
+    def elapsed_ms(self) -> float:
+        return (time.perf_counter() - self.began_at) * 1_000
+
+    def failed(self, error: RouterError, *, begun: bool) -> None:
+        """`begun`: the head had left, so the client saw 200."""
+        self.error_code = error.code or error.type
+        if not begun:
+            self.status = error.status
+        self.end = "error" if self.attempts or error.status >= 500 else "rejected"
+
+    def client_left(self) -> None:
+        self.end, self.error_code = "cancelled", "client_left"
+        if self.ttft_ms is None:
+            self.status = 499
+
+    def close(self) -> Settlement:
+        return Settlement(
+            request_id=self.request_id,
+            dialect="openai_chat",
+            tenant=self.tenant,
+            stream=self.stream,
+            status=self.status,
+            end=self.end,
+            attempts=self.attempts,
+            duration_ms=self.elapsed_ms(),
+            ttft_ms=self.ttft_ms,
+            decision=self.decision,
+            answered_by=self.answered_by,
+            usage=self.usage,
+            microusd=spend_microusd(self.price, self.usage) if self.usage else 0,
+            error_code=self.error_code,
+        )

@@ -1,0 +1,65 @@
+"""The real gateway on a real loopback socket, for as long as a test needs it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.house import Gateway
+from gateway.serve import DrainingServer, open_server
+from gateway.settings import Settings, Telemetry
+from gateway.wiring import build_gateway
+
+QUIET = Telemetry(log="off")
+
+
+@dataclass
+class RunningGateway:
+    """`base` is the address without /v1. `policy` is the file that is followed."""
+
+    base: str
+    port: int
+    policy: Path
+    gateway: Gateway
+    server: DrainingServer
+
+    async def until(self, condition: Any, within_s: float = 5.0) -> None:
+        """Wait for something to become true of the gateway."""
+        async with asyncio.timeout(within_s):
+            while not condition(self.gateway):
+                await asyncio.sleep(0.005)
+
+    def holds_nothing(self) -> bool:
+        """No request is inside, and no replica is owed any work."""
+        replicas = list(self.gateway.live)
+        return self.gateway.door.in_flight == 0 and not any(r.running or r.queued_tokens for r in replicas)
+
+    async def until_empty(self, within_s: float = 5.0) -> None:
+        await self.until(lambda _: self.holds_nothing(), within_s)
+
+
+@asynccontextmanager
+async def running_gateway(policy: str, folder: Path, **settings: Any) -> AsyncIterator[RunningGateway]:
+    """Serve `policy` on a free port; everything is closed on leaving."""
+    path = folder / "policy.yaml"
+    path.write_text(policy, encoding="utf-8")
+    chosen = Settings(**{"policy": path, "port": 0, "telemetry": QUIET, **settings})
+    built = build_gateway(chosen)
+    server = open_server(built, chosen)
+    serving = asyncio.create_task(server.serve())
+    try:
+        await started(server, serving)
+        yield RunningGateway(f"http://127.0.0.1:{server.port}", server.port, path, built.gateway, server)
+    finally:
+        server.should_exit = True
+        await serving
+
+
+async def started(server: DrainingServer, serving: "asyncio.Task[None]") -> None:
+    async with asyncio.timeout(20):
+        while not server.started:
+            if serving.done():
+                serving.result()
+            await asyncio.sleep(0.005)
