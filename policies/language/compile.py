@@ -1,0 +1,123 @@
+"""From the file's values to what deciding uses: models, matchers as closures, routes."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from policies.catalogue import Fits, Model, Price, Run, SecretRef
+from policies.facts import Ability
+from policies.language.inherit import inherited
+from policies.language.matchers import compile_when, headers_of
+from policies.language.schema import ModelEntry, PolicyFile, PriceEntry, RouteEntry, RunEntry
+from policies.policy import Affinity, Choose, Difficulty, Policy, Resilience, Route
+
+EVERYTHING: frozenset[Ability] = frozenset({"tools", "json_schema", "vision", "audio", "logprobs", "reasoning"})
+"""What a server is taken to be able to do when the file is silent: it knows best, and says so itself."""
+
+OUR_ENGINE: frozenset[Ability] = frozenset({"logprobs"})
+"""What an engine in this process can do when the file is silent."""
+
+
+def text_hash(text: str) -> str:
+    """16 hex digits that stand for this text.
+
+    >>> text_hash("policy: 1")
+    '4d4070c356bbdc42'
+    """
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def compile_models(file: PolicyFile) -> dict[str, Model]:
+    """The catalogue, every `like` resolved."""
+    return {name: _model(name, inherited(file.models, name)) for name in file.models}
+
+
+def compile_policy(
+    file: PolicyFile, models: Mapping[str, Model], choices: Sequence[Choose | None], *, name: str, digest: str
+) -> Policy:
+    """The policy. `choices` are the solved choices, one for each route."""
+    routes = tuple(_route(file, i, choice) for i, choice in enumerate(choices))
+    difficulty = Difficulty(file.difficulty.artefact, file.difficulty.within)
+    return Policy(
+        hash=digest,
+        name=name,
+        models=models,
+        routes=routes,
+        headers_read=frozenset(header for route in file.routes for header in headers_of(route.when)),
+        difficulty=difficulty if any(choices) else None,
+        resilience=_resilience(file),
+        affinity=Affinity(file.affinity.max_imbalance, file.affinity.spill_after),
+        may_move=file.conversations.may_move,
+    )
+
+
+def route_name(route: RouteEntry, index: int) -> str:
+    """The route's name; without one, what it is for or where it stands.
+
+    >>> route_name(RouteEntry(use="small"), 0)
+    'default'
+    """
+    if route.name is not None:
+        return route.name
+    return "default" if route.when is None else f"route-{index + 1}"
+
+
+def _route(file: PolicyFile, index: int, choice: Choose | None) -> Route:
+    entry = file.routes[index]
+    return Route(
+        name=route_name(entry, index),
+        matches=compile_when(entry.when),
+        use=entry.use or "",
+        choose=choice,
+        fallback=None if entry.fallback is None else tuple(entry.fallback),
+    )
+
+
+def _model(name: str, entry: ModelEntry) -> Model:
+    silent = OUR_ENGINE if entry.run is not None else EVERYTHING
+    fits = entry.fits
+    return Model(
+        name=name,
+        at=tuple(address.rstrip("/") for address in entry.at or ()),
+        run=None if entry.run is None else _run(entry.run),
+        key=None if entry.key is None else _secret(entry.key),
+        serves=entry.serves or name,
+        price=_price(entry.price),
+        fits=Fits() if fits is None else Fits(fits.context, fits.output),
+        can=silent if entry.can is None else frozenset(entry.can),
+        head=entry.head or name,
+    )
+
+
+def _run(entry: RunEntry) -> Run:
+    return Run(
+        weights=entry.weights,
+        precision=entry.precision,
+        speculate=entry.speculate,
+        max_draft=entry.max_draft,
+        kv_tokens=entry.kv,
+        max_running=entry.max_running,
+    )
+
+
+def _secret(reference: str) -> SecretRef:
+    kind, _, name = reference.partition(":")
+    return SecretRef("env" if kind == "env" else "file", name)
+
+
+def _price(entry: PriceEntry | None) -> Price:
+    if entry is None:
+        return Price()
+    cached = entry.input if entry.cached_input is None else entry.cached_input
+    return Price(entry.input, cached, entry.output)
+
+
+def _resilience(file: PolicyFile) -> Resilience:
+    limits = file.resilience
+    return Resilience(
+        attempts=limits.attempts,
+        connect_s=limits.connect,
+        first_content_s=limits.first_content,
+        gap_s=limits.gap,
+        total_s=limits.total,
+        retry_uncertain=limits.retry_uncertain,
+    )

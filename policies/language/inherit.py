@@ -1,0 +1,32 @@
+"""`like`: every fact of another model, then some changed."""
+
+from collections.abc import Mapping
+
+from policies.language.schema import ModelEntry
+
+PLACES = ("at", "run")
+
+
+def inherited(models: Mapping[str, ModelEntry], name: str) -> ModelEntry:
+    """The entry with all facts filled in. The chain of `like` must be sound (see `circle`).
+
+    An own `at` takes the place of an inherited `run`, and the other way round.
+    """
+    entry = models[name]
+    own = {key: getattr(entry, key) for key in entry.model_fields_set if key != "like"}
+    if entry.like is None:
+        return ModelEntry.model_construct(None, **own)
+    parent = inherited(models, entry.like)
+    moved = any(place in own for place in PLACES)
+    taken = {key: getattr(parent, key) for key in parent.model_fields_set if not (moved and key in PLACES)}
+    return ModelEntry.model_construct(None, **{**taken, **own})
+
+
+def circle(models: Mapping[str, ModelEntry], name: str) -> str:
+    """The chain of `like` that leads from `name` back to itself or to an earlier step, or ""."""
+    seen = [name]
+    while (entry := models.get(seen[-1])) is not None and entry.like is not None:
+        if entry.like in seen:
+            return " -> ".join([*seen, entry.like])
+        seen.append(entry.like)
+    return ""

@@ -1,0 +1,116 @@
+"""Targets of the file, solved on the calibration sample of its artefact."""
+
+from collections.abc import Callable, Mapping
+
+from policies.catalogue import Model, Price
+from policies.estimates import Calibration
+from policies.language.draft import Draft
+from policies.language.problem import Problem
+from policies.language.schema import ChooseEntry
+from policies.language.tree import Path
+from policies.policy import Choose, Target
+from policies.targets import Infeasible, Rung, relative_costs, solve, stand_in_prices
+
+Calibrate = Callable[[str], Calibration]
+"""The calibration sample of an artefact. Raises OSError or ValueError where there is none."""
+
+
+def solve_routes(
+    draft: Draft, models: Mapping[str, Model], calibrate: Calibrate
+) -> tuple[list[Choose | None], list[Problem]]:
+    """The solved choice of each route (None: it has none, or a problem)."""
+    choices: list[Choose | None] = [None] * len(draft.file.routes)
+    choosing = [(i, route.choose) for i, route in enumerate(draft.file.routes) if route.choose is not None]
+    if not choosing:
+        return choices, []
+    sample = _sample(draft, calibrate)
+    if isinstance(sample, Problem):
+        return choices, [sample]
+    problems: list[Problem] = []
+    for i, entry in choosing:
+        found = _solve_route(draft, ("routes", i, "choose"), entry, models, sample)
+        if isinstance(found, Choose):
+            choices[i] = found
+        else:
+            problems.extend(found)
+    return choices, problems
+
+
+def _sample(draft: Draft, calibrate: Calibrate) -> Calibration | Problem:
+    try:
+        return calibrate(draft.file.difficulty.artefact)
+    except (OSError, ValueError) as error:
+        artefact = draft.file.difficulty.artefact
+        return draft.at_value(("difficulty", "artefact"), f"the difficulty artefact {artefact} cannot be read: {error}")
+
+
+def _solve_route(
+    draft: Draft, here: Path, entry: ChooseEntry, models: Mapping[str, Model], sample: Calibration
+) -> Choose | list[Problem]:
+    target = target_of(entry)
+    faults = [*_headless(draft, here, entry, models, sample), *_priceless(draft, entry)]
+    if faults:
+        return faults
+    prices = _prices(draft, entry, models)
+    costs = relative_costs(prices, target.of)
+    at: Path = (*here, "target", target.kind)
+    if costs is None:
+        return [draft.at_value(at, f"is a share of what {target.of} costs, and {target.of} is free")]
+    rungs = [Rung(name, costs[name], sample.p_good[models[name].head]) for name in entry.among]
+    solved = solve(target, rungs)
+    if isinstance(solved, Infeasible):
+        return [draft.at_value(at, f"cannot be held: {solved.why}")]
+    return Choose(
+        among=tuple(entry.among),
+        target=target,
+        when_unsure=entry.when_unsure or target.of,
+        prices=prices,
+        relative_cost=costs,
+        loss_per_reference=solved.loss,
+        expected=solved.expected,
+    )
+
+
+def target_of(entry: ChooseEntry) -> Target:
+    """The target as deciding states it."""
+    if entry.target.cost is not None:
+        return Target("cost", entry.target.cost.percent, entry.target.cost.of)
+    assert entry.target.quality is not None
+    return Target("quality", entry.target.quality.percent, entry.target.quality.of)
+
+
+def _headless(
+    draft: Draft, here: Path, entry: ChooseEntry, models: Mapping[str, Model], sample: Calibration
+) -> list[Problem]:
+    """Models of the ladder for which the artefact has no head."""
+    heads = ", ".join(sorted(sample.p_good))
+    found = []
+    for i, name in enumerate(entry.among):
+        head = models[name].head
+        if head not in sample.p_good:
+            told = f"has no head for {name}: {head} is none of its heads ({heads}); add head: to models.{name}"
+            stated = draft.file.models[name].head is not None
+            path: Path = ("models", name, "head") if stated else (*here, "among", i)
+            found.append(draft.at_value(path, f"- the difficulty artefact {told}"))
+    return found
+
+
+def _priceless(draft: Draft, entry: ChooseEntry) -> list[Problem]:
+    """Models without a price in a ladder where others have one."""
+    without = [name for name in entry.among if not _has_price(draft, name)]
+    if len(without) in (0, len(entry.among)):
+        return []
+    example = "price: {input: $0.05/M, output: $0.20/M}"
+    told = f"has no price, which a target needs where other models of the ladder have one: add {example} ($0/M if free)"
+    return [draft.at_key(("models", name), told) for name in without]
+
+
+def _has_price(draft: Draft, name: str) -> bool:
+    entry = draft.file.models[name]
+    return entry.price is not None or (entry.like is not None and _has_price(draft, entry.like))
+
+
+def _prices(draft: Draft, entry: ChooseEntry, models: Mapping[str, Model]) -> Mapping[str, Price]:
+    if any(_has_price(draft, name) for name in entry.among):
+        return {name: models[name].price for name in entry.among}
+    return stand_in_prices(entry.among)
