@@ -128,10 +128,13 @@ def _at(replica: str) -> tuple[SpanKind, dict[str, attributes.Value]]:
     """The span kind and the server's address; the provider is the one whose API is spoken."""
     if replica.startswith("in-process:"):
         return SpanKind.INTERNAL, {names.PROVIDER: "turnout"}
-    url = urlsplit(replica)
-    port = url.port or {"https": 443}.get(url.scheme, 80)
-    return SpanKind.CLIENT, {
-        names.PROVIDER: "openai",
-        names.SERVER_ADDRESS: url.hostname or "",
-        names.SERVER_PORT: port,
-    }
+    return SpanKind.CLIENT, {names.PROVIDER: "openai"} | _address(replica)
+
+
+def _address(replica: str) -> dict[str, attributes.Value]:
+    try:
+        url = urlsplit(replica)
+        port = url.port or {"https": 443}.get(url.scheme, 80)
+    except ValueError:  # not a URL that we can read; observing never raises
+        return {}
+    return {names.SERVER_ADDRESS: url.hostname or "", names.SERVER_PORT: port}

@@ -1,0 +1,156 @@
+"""Metrics: shown before they happen, counted once, and bounded whatever clients send."""
+
+import re
+
+from prometheus_client.parser import text_string_to_metric_families
+from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, estimate, facts, settlement
+
+from gateway.telemetry import names
+from gateway.telemetry.metrics import MAX_NAMES, Metrics
+from gateway.telemetry.series import MAX_SERIES
+from policies.decision import Call, Decision
+
+
+def answered(world, call=SMALL, **changes) -> None:
+    request = world.begin()
+    request.decided(facts(), decision(call), estimate(), 180)
+    request.attempt(call, 1, predicted_tokens=64).end("", USAGE)
+    known = {"decision": decision(call), "answered_by": call, "usage": USAGE, "microusd": 21, "ttft_ms": 40.0}
+    request.settle(settlement(request.request_id, **known | changes))
+
+
+def series(page: bytes) -> int:
+    return sum(not line.startswith("#") for line in page.decode().splitlines())
+
+
+def test_series_of_the_policy_are_there_before_any_request(world):
+    assert (
+        world.metric("router_requests_total", router_route="chat", gen_ai_response_model="small", router_outcome="cut")
+        == 0
+    )
+    assert world.metric("router_upstream_errors_total", gen_ai_request_model="large", error_type="gap_timeout") == 0
+
+
+def test_one_answer_counts_once_in_every_metric(world):
+    answered(world)
+
+    small = {"gen_ai_response_model": "small"}
+    asked = {"gen_ai_request_model": "small"}
+    assert world.metric("router_requests_total", router_route="chat", router_outcome="ok", **small) == 1
+    assert world.metric("gen_ai_server_request_duration_seconds_count", router_outcome="ok", **small) == 1
+    assert world.metric("gen_ai_server_time_to_first_token_seconds_sum", **small) == 0.04
+    assert world.metric("gen_ai_client_inference_usage_input_tokens_total", **small) == 120
+    assert world.metric("gen_ai_client_inference_usage_output_tokens_total", **small) == 30
+    assert world.metric("gen_ai_client_inference_usage_cache_read_input_tokens_total", **small) == 96
+    assert world.metric("router_spend_microusd_total", router_route="chat", **small) == 21
+    assert world.metric("router_attempts_total", **asked) == 1
+    assert world.metric("router_prefix_predicted_tokens_total", **asked) == 64
+    assert world.metric("router_prefix_reused_tokens_total", **asked) == 96
+    assert world.metric("router_decision_duration_seconds_sum") == 180e-6
+    assert world.metric("router_estimates_total", router_estimate="answered") == 1
+
+
+def test_in_flight_returns_to_zero_however_requests_end_and_however_often_they_are_settled(world):
+    requests = [world.begin() for _ in range(5)]
+    assert world.metric("http_server_active_requests") == 5
+
+    for request, end in zip(requests, ("stop", "cancelled", "error", "rejected", "length"), strict=True):
+        request.settle(settlement(request.request_id, end=end))
+        request.settle(settlement(request.request_id, end=end))
+
+    assert world.metric("http_server_active_requests") == 0
+
+
+def test_an_attempt_that_nobody_ended_is_counted_when_the_request_is_over(world):
+    request = world.begin()
+    request.attempt(LARGE, 1)
+
+    request.settle(settlement(request.request_id, end="cancelled"))
+
+    assert world.metric("router_attempts_total", gen_ai_request_model="large") == 1
+    assert all(
+        world.metric("router_upstream_errors_total", gen_ai_request_model="large", error_type=kind) == 0
+        for kind in names.KINDS
+    )
+
+
+def test_ten_thousand_hostile_names_add_no_series(world):
+    answered(world)
+    answered(world, Call("x", "http://h"))
+    before = series(world.observer.metrics_page())
+
+    for n in range(10_000):
+        hostile = f'm{n}"}} 1\n{CANARY}'
+        world.metrics.attempted(hostile, 0.1, hostile, USAGE, 1)
+        world.metrics.arrived()
+        decided = Decision(steps=(SMALL,), route=hostile, reason="", policy_hash="")
+        world.metrics.settled(
+            settlement(
+                "r", decision=decided, answered_by=Call(hostile, ""), usage=USAGE, microusd=1, error_code=hostile
+            )
+        )
+
+    page = world.observer.metrics_page()
+    assert series(page) <= before + 8, "only the `other` series may be new"
+    assert series(page) < 2_000
+    assert CANARY.encode() not in page
+
+
+def test_policies_that_come_and_go_stay_within_the_bound():
+    metrics = Metrics()
+
+    for n in range(200):
+        metrics.policy_loaded(f"{n:016x}", [f"route{n}"], [f"model{n}a", f"model{n}b"])
+
+    page = metrics.page().decode()
+    models = set(re.findall(r'gen_ai_request_model="(\w+)"', page))
+    assert len(models) <= MAX_NAMES
+    assert re.findall(r"router_policy_info\{.*", page) == [
+        'router_policy_info{router_policy_hash="00000000000000c7"} 1.0'
+    ]
+
+
+def test_a_metric_with_too_many_label_sets_counts_the_rest_as_other():
+    metrics = Metrics()
+    metrics.policy_loaded("h", [f"r{n}" for n in range(90)], [f"m{n}" for n in range(90)])
+
+    for route in range(90):
+        for model in range(90):
+            decided = Decision(steps=(SMALL,), route=f"r{route}", reason="", policy_hash="h")
+            metrics.settled(settlement("r", decision=decided, answered_by=Call(f"m{model}", ""), microusd=1))
+
+    spend = [line for line in metrics.page().decode().splitlines() if line.startswith("router_spend_microusd_total{")]
+    assert len(spend) <= MAX_SERIES + 1
+    assert sum(float(line.rsplit(" ", 1)[1]) for line in spend) == 90 * 90, "nothing is lost"
+
+
+def test_a_refused_reload_is_counted_and_leaves_the_policy_in_force(world):
+    world.observer.policy_refused()
+
+    assert world.metric("router_policy_reloads_total", router_reload="failed") == 1
+    assert world.metric("router_policy_info", router_policy_hash="0123456789abcdef") == 1
+
+
+def test_the_page_is_what_a_scraper_reads_and_has_every_named_metric(world):
+    families = {
+        family.name: family for family in text_string_to_metric_families(world.observer.metrics_page().decode())
+    }
+
+    for metric in names.METRICS:
+        family = families[names.prometheus_name(metric)]
+        assert (family.type, family.documentation) == (metric.kind, metric.question)
+        assert all(
+            set(sample.labels) - {"le"} == {names.prometheus_label(x) for x in metric.labels}
+            for sample in family.samples
+        )
+
+
+def test_every_name_is_written_once_and_asks_one_question():
+    constants = [value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)]
+
+    assert len(set(constants)) == len(constants)
+    assert len({metric.name for metric in names.METRICS}) == len(names.METRICS)
+    assert all(metric.question.endswith("?") for metric in names.METRICS)
+    assert all(
+        label.values or label.of_policy or label.name == names.POLICY_HASH for m in names.METRICS for label in m.labels
+    )
