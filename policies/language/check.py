@@ -23,7 +23,8 @@ def secrets(source: Source, node: Node) -> Iterator[Problem]:
         if isinstance(node.value, str) and holds_secret(node.value):
             yield source.problem(node.at, "this looks like a secret; a secret is never written here, use env:NAME")
         return
-    children = [entry.node for entry in node.entries] if isinstance(node, Entries) else node.items
+    # `key` has a message of its own, for whatever it holds.
+    children = [e.node for e in node.entries if e.key != "key"] if isinstance(node, Entries) else node.items
     for child in children:
         yield from secrets(source, child)
 

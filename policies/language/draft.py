@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from pydantic import ValidationError
 
-from policies.language.faults import problems_of
+from policies.language.faults import path_of, problems_of
 from policies.language.problem import Problem, Source
 from policies.language.schema import PolicyFile
 from policies.language.tree import Entries, Entry, Items, Node, Path, descend, plain, spell, where_key, where_value
@@ -59,7 +59,7 @@ def _without_faults(root: Node, error: ValidationError) -> Node | None:
     """The tree without its faulty parts; None when the fault is the document itself."""
     paths: set[Path] = set()
     for fault in error.errors(include_url=False, include_context=False, include_input=False):
-        path = tuple(part for part in fault["loc"] if part != "[key]")
+        path = path_of(fault)
         standing = tuple(part for part, _, _ in descend(root, path[:-1] if fault["type"] == "missing" else path))
         if not standing:
             return None

@@ -7,6 +7,7 @@ from typing import get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from policies.language.fields import HEADERS
 from policies.language.problem import Problem, Source
 from policies.language.schema import PolicyFile, WithHeaders
 from policies.language.tree import At, Entries, Items, Node, Path, Scalar, descend, spell, where_key, where_value
@@ -53,16 +54,18 @@ def did_you_mean(word: object, known: Sequence[str]) -> str:
     >>> did_you_mean("fallbck", ["fallback", "use"])
     '; did you mean "fallback"?'
     """
-    close = get_close_matches(str(word), known, n=1, cutoff=0.6)
-    if close:
-        return f'; did you mean "{close[0]}"?'
-    return f"; there is: {', '.join(known)}" if known else ""
+    return _close(word, known) or (f"; there is: {', '.join(known)}" if known else "")
 
 
 def _problem(fault: ErrorDetails, source: Source, root: Node) -> Problem:
-    path: Path = tuple(part for part in fault["loc"] if part != "[key]")
+    path = path_of(fault)
     at, message = _place(fault, root, path), _message(fault, root, path)
     return source.problem(at, message)
+
+
+def path_of(fault: ErrorDetails) -> Path:
+    """Where the fault stands in the file; pydantic's own markers left out."""
+    return tuple(part for part in fault["loc"] if part not in ("[key]", HEADERS))
 
 
 def _place(fault: ErrorDetails, root: Node, path: Path) -> At:
@@ -75,16 +78,16 @@ def _place(fault: ErrorDetails, root: Node, path: Path) -> At:
 def _message(fault: ErrorDetails, root: Node, path: Path) -> str:
     kind, name = fault["type"], spell(root, path) or "the policy"
     if kind == "extra_forbidden":
-        known = [key for key in keys_at(path[:-1]) if not _stands(root, (*path[:-1], key))]
-        return f"{name} is not a key here{did_you_mean(path[-1], known)}"
+        return f"{name} is not a key here{_other_key(root, path)}"
     if kind == "missing":
         return f'{spell(root, path[:-1]) or "the policy"} needs the key "{path[-1]}"'
     if kind == "literal_error":
         words = _words(fault)
-        return f"{name} should be one of {', '.join(words)}{_guess(fault['input'], words)}"
+        told = "should be" if len(words) == 1 else "should be one of"
+        return f"{name} {told} {', '.join(words)}{_close(fault['input'], words)}"
     if kind == "value_error":
         return f"{name} {fault['msg'].removeprefix('Value error, ')}"
-    return f"{name} {KINDS.get(kind) or fault['msg'][0].lower() + fault['msg'][1:]}"
+    return f"{name} {KINDS.get(kind) or fault['msg'].removeprefix('Input ')}"
 
 
 def _words(fault: ErrorDetails) -> list[str]:
@@ -92,8 +95,17 @@ def _words(fault: ErrorDetails) -> list[str]:
     return [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
 
 
-def _guess(given: object, words: Sequence[str]) -> str:
-    close = get_close_matches(str(given), words, n=1, cutoff=0.6)
+def _other_key(root: Node, path: Path) -> str:
+    """A similar key that is not there yet, or all keys of this map."""
+    keys = keys_at(path[:-1])
+    if str(path[-1]).startswith("header.") and HEADERS in keys:
+        return "; names of headers are written in lower case"
+    free = [key for key in keys if not _stands(root, (*path[:-1], key))]
+    return _close(path[-1], free) or f"; keys here are: {', '.join(keys)}"
+
+
+def _close(word: object, known: Sequence[str]) -> str:
+    close = get_close_matches(str(word), known, n=1, cutoff=0.6)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
@@ -118,8 +130,8 @@ def keys_at(path: Path) -> list[str]:
             model = _model_in(field.annotation)
     if model is None:
         return []
-    own = [field.alias or key for key, field in model.model_fields.items()]
-    return [*own, "header.NAME"] if issubclass(model, WithHeaders) else own
+    own = [field.alias or key for key, field in model.model_fields.items() if field.alias != HEADERS]
+    return [*own, HEADERS] if issubclass(model, WithHeaders) else own
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:

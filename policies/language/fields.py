@@ -13,6 +13,9 @@ from policies.policy import REQUESTED
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 RESERVED = (AUTO, REQUESTED, "concrete")
 HEADER = re.compile(r"header\.[a-z0-9!#$%&'*+.^_`|~-]{1,64}")
+HEADERS = "header.NAME"
+"""Stands for all header keys of a map. Names are in lower case, so it is none itself."""
+
 HEADER_PATTERN = r"^header\.[a-z0-9!#$%&'*+.^_`|~-]{1,64}$"
 
 
@@ -39,7 +42,7 @@ def _address(value: str) -> str:
 
 def _reference(value: str) -> str:
     if not re.fullmatch(r"env:[A-Za-z_][A-Za-z0-9_]*|file:\S+", value):
-        raise ValueError("a secret is never written here; use env:NAME or file:PATH")
+        raise ValueError("holds a secret itself; a secret is never written here, use env:NAME or file:PATH")
     return value
 
 

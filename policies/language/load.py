@@ -74,7 +74,7 @@ def _tested(found: Draft, policy: Policy, estimate: Estimator | None) -> Loaded:
         if verdict.untested:
             untested.append(test.name or f"test {i + 1}")
         if verdict.failed:
-            problems.append(found.at_key(("tests", i, "expect"), f"- {verdict.failed}"))
+            problems.append(found.at_key(("tests", i, "expect"), f"fails: {verdict.failed}"))
     return _refused(problems) if problems else Loaded(policy=policy, untested=tuple(untested))
 
 

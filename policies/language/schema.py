@@ -2,14 +2,15 @@
 
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from policies.catalogue import Drafter, Precision
 from policies.facts import Ability
 from policies.language.fields import (
     HEADER,
     HEADER_PATTERN,
+    HEADERS,
     Addresses,
     Milliseconds,
     Name,
@@ -40,7 +41,7 @@ class Closed(BaseModel):
 
 
 def _header_keys(schema: dict[str, Any]) -> None:
-    schema["additionalProperties"] = False
+    del schema["properties"][HEADERS]
     one = {"type": "string", "description": "Value of this request header; a list means any of them."}
     schema["patternProperties"] = {HEADER_PATTERN: {"anyOf": [one, {"type": "array", "items": one}]}}
 
@@ -48,21 +49,18 @@ def _header_keys(schema: dict[str, Any]) -> None:
 class WithHeaders(Closed):
     """A map that also takes `header.NAME` keys, names in lower case."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra=_header_keys)
-    __pydantic_extra__: dict[str, Texts] = Field(init=False)
+    model_config = ConfigDict(json_schema_extra=_header_keys)
 
-    @model_validator(mode="after")
-    def _only_headers(self) -> Self:
-        unknown = [key for key in self.headers if not HEADER.fullmatch(key)]
-        if unknown:
-            faults = [InitErrorDetails(type="extra_forbidden", loc=(key,), input=None) for key in unknown]
-            raise ValidationError.from_exception_data(type(self).__name__, faults)
-        return self
+    headers: dict[str, Texts] = Field(default={}, alias="header.NAME", description="Value of this request header.")
+    """By key of the file, `header.` included."""
 
-    @property
-    def headers(self) -> dict[str, list[str]]:
-        """By key of the file, `header.` included."""
-        return self.__pydantic_extra__ or {}
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_headers(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        gathered = {key: words for key, words in value.items() if HEADER.fullmatch(key)}
+        return {**{key: words for key, words in value.items() if key not in gathered}, HEADERS: gathered}
 
 
 class PriceEntry(Closed):

@@ -88,10 +88,12 @@ def _headless(
     for i, name in enumerate(entry.among):
         head = models[name].head
         if head not in sample.p_good:
-            told = f"has no head for {name}: {head} is none of its heads ({heads}); add head: to models.{name}"
-            stated = draft.file.models[name].head is not None
-            path: Path = ("models", name, "head") if stated else (*here, "among", i)
-            found.append(draft.at_value(path, f"- the difficulty artefact {told}"))
+            which = f"no head of the difficulty artefact; its heads are: {heads}"
+            if draft.file.models[name].head is not None:
+                found.append(draft.at_value(("models", name, "head"), f"is {head}, which is {which}"))
+            else:
+                told = f"names {name}, which is {which}; add head: ... to models.{name}"
+                found.append(draft.at_value((*here, "among", i), told))
     return found
 
 

@@ -76,8 +76,9 @@ def where_value(root: Node, path: Path) -> At:
 def spell(root: Node, path: Path) -> str:
     """`path` as a person writes it; items of a list go by their `name` where they have one."""
     steps = list(descend(root, path))
-    parts = [_label(part, node) for part, _, node in steps] + [str(part) for part in path[len(steps) :]]
-    return ".".join(parts)
+    # An index below a single value comes of reading it as a list of one: nobody wrote it.
+    beyond = [str(part) for part in path[len(steps) :] if isinstance(part, str)]
+    return ".".join([*(_label(part, node) for part, _, node in steps), *beyond])
 
 
 def _label(part: str | int, node: Node) -> str:

@@ -1,0 +1,51 @@
+"""A decision as rows of a table, for a person: every model, where it stands, what it would cost, and why."""
+
+import msgspec
+
+from policies.decision import Call, Candidate, Decision, Dropped, Reject, Term
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate or one model that fell. `standing` is chosen, fallback 1, fallback 2 ..., not asked, or dropped.
+
+    `microusd` is the expected cost, None where it was never reckoned. `why` is the reason of the drop, else "".
+    """
+
+    model: str
+    replica: str
+    standing: str
+    microusd: int | None = None
+    terms: tuple[Term, ...] = ()
+    why: str = ""
+
+
+def explain(decision: Decision) -> tuple[Row, ...]:
+    """Rows in the order of asking, then the candidates that would not be asked, then the dropped.
+
+    >>> [row.standing for row in explain(Decision(steps=(Call("small", "a"), Call("large", "b")), route="default",
+    ...     reason="", policy_hash="", candidates=(Candidate("large", "b"), Candidate("small", "a"))))]
+    ['chosen', 'fallback 1']
+    """
+    order = {step: place for place, step in enumerate(decision.steps) if not isinstance(step, Reject)}
+    last = len(order)
+    ranked = sorted(decision.candidates, key=lambda candidate: order.get(_call(candidate), last))
+    return (*(_candidate(c, order.get(_call(c))) for c in ranked), *(_dropped(drop) for drop in decision.dropped))
+
+
+def _call(candidate: Candidate) -> Call:
+    return Call(candidate.model, candidate.replica)
+
+
+def _candidate(candidate: Candidate, place: int | None) -> Row:
+    standing = "not asked" if place is None else f"fallback {place}" if place else "chosen"
+    return Row(
+        model=candidate.model,
+        replica=candidate.replica,
+        standing=standing,
+        microusd=candidate.microusd,
+        terms=candidate.terms,
+    )
+
+
+def _dropped(drop: Dropped) -> Row:
+    return Row(model=drop.model, replica=drop.replica, standing=f"dropped: {drop.filter}", why=drop.reason)
