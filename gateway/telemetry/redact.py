@@ -8,6 +8,9 @@ from gateway.secrets import Secret
 LONGEST = 512
 """Characters of one value; the rest is cut."""
 
+SHORTEST_KEY = 7
+"""Characters below which no text has the shape of a key with its marker."""
+
 _KEY_SHAPES = re.compile(
     r"(?i)\b(?:bearer|basic)\s+[a-z0-9._~+/=-]{8,}"
     r"|\b(?:sk|pk|rk|ghp|gho|hf|xox[abp]|eyj)[-_a-z0-9.]{16,}"
@@ -36,7 +39,9 @@ class Redactor:
         """
         if self._known is not None:
             text = self._known.sub("***", text)
-        return _UNPRINTABLE.sub(_escaped, _KEY_SHAPES.sub("***", text))[:LONGEST]
+        if len(text) >= SHORTEST_KEY:
+            text = _KEY_SHAPES.sub("***", text)
+        return text[:LONGEST] if text.isprintable() else _UNPRINTABLE.sub(_escaped, text)[:LONGEST]
 
     def __repr__(self) -> str:
         return "Redactor(***)"
