@@ -78,7 +78,7 @@ async def drive(job: Drive) -> None:
         outcome, error = await perform(progress.step, job)
         progress = advance(progress, outcome)
     if error is not None:
-        await tell(job, from_upstream(error))
+        await tell(job, from_upstream(error, begun=job.out.begun))
 
 
 async def tell(job: Drive, error: RouterError) -> None:

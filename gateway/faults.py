@@ -71,9 +71,10 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
-def from_upstream(error: UpstreamError) -> RouterError:
+def from_upstream(error: UpstreamError, *, begun: bool = False) -> RouterError:
+    """`begun`: the client saw status 200, so only the error object can tell what it was."""
     if error.kind == "rejected":
-        return from_rejected(error)
+        return from_rejected(error, begun=begun)
     if error.kind == "unsupported":
         return BadRequest(error.message, param=error.param or None, code="unsupported_parameter")
     fault, _ = OF_KIND[error.kind]
@@ -82,8 +83,8 @@ def from_upstream(error: UpstreamError) -> RouterError:
     return fault(MASKED_KEY.sub("***", error.message), headers=error.headers)
 
 
-def from_rejected(error: UpstreamError) -> RouterError:
-    """The upstream's refusal. Its own words are kept where they describe the request or a limit.
+def from_rejected(error: UpstreamError, *, begun: bool) -> RouterError:
+    """The upstream's refusal. Its own words are kept; of a fault of its own, the type is ours.
 
     A refused credential is ours, not the client's: its text is dropped, for it may show parts of the key.
     """
@@ -93,7 +94,8 @@ def from_rejected(error: UpstreamError) -> RouterError:
             "The upstream does not accept this gateway's key for it. The operator must correct the policy."
         )
     told = read_error(error.body)
-    kind = TYPE_OF_STATUS.get(status) or ("upstream_error" if status >= 500 else told.type or "invalid_request_error")
+    ours = TYPE_OF_STATUS.get(status) or ("upstream_error" if status >= 500 else "invalid_request_error")
+    kind = told.type if told.type and (begun or status < 500) else ours
     return Rejected(
         told.message or f"The upstream answered {status}.",
         status=503 if status == 529 else status if status >= 400 else 502,
