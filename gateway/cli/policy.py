@@ -1,0 +1,139 @@
+"""`turnout check | explain`: what is wrong with a policy file, and what it would do with a request."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.classifier import Classifiers, PolicyReader
+from gateway.cli.terminal import fail, say, show_table
+from gateway.identity import BadSettings
+from gateway.settings import Settings
+from policies.decide import decide
+from policies.decision import Decision, Reject
+from policies.estimates import Estimate
+from policies.explain import Row
+from policies.explain import explain as explain_rows
+from policies.language.load import Loaded, load_policy
+from policies.language.own_tests import facts_of, turns_of, world
+from policies.language.schema import Given, json_schema
+from policies.policy import Choose, Policy
+
+PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_default=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A policy that has no problems, and the classifier that it was read with."""
+
+    policy: Policy
+    untested: tuple[str, ...]
+    reader: PolicyReader
+
+
+def check(
+    policy: Annotated[Path | None, typer.Argument(help="the policy file", show_default=False)] = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="print the JSON Schema of the policy file, for editors")
+    ] = False,
+) -> None:
+    """Read a policy, solve its targets and run its own tests. Exit code 2 when anything is wrong."""
+    if schema:
+        return print(json.dumps(json_schema(), indent=2))
+    if policy is None:
+        fail("name a policy file, or ask for the schema with --schema")
+    with opened(policy) as found:
+        say(f"{policy}: good ({found.policy.name}, {found.policy.hash})")
+        for name in found.untested:
+            say(f"not tested, since it needs the difficulty classifier: {name}")
+        targets = [_target_row(route.name, route.choose) for route in found.policy.routes if route.choose]
+        if targets:
+            show_table("targets, as solved on the calibration sample", ("route", "target", "expected"), targets)
+
+
+def explain(
+    policy: PolicyArgument,
+    text: Annotated[list[str], typer.Option("--text", help="what the user says; again for a later turn")],
+    model: Annotated[str, typer.Option(help="the model that the client names")] = "auto",
+    tenant: Annotated[str | None, typer.Option(help="who pays")] = None,
+    plan: Annotated[str | None, typer.Option(help="what they bought")] = None,
+    prompt_tokens: Annotated[int | None, typer.Option(help="length of the prompt (default: estimated)")] = None,
+    tools: Annotated[int | None, typer.Option(help="number of tools")] = None,
+    images: Annotated[int | None, typer.Option(help="number of images")] = None,
+    down: Annotated[list[str] | None, typer.Option(help="a model that cannot be reached; again for more")] = None,
+) -> None:
+    """Decide on a request without sending it: the estimate, every candidate with its expected cost, and the reasons."""
+    told = {"turns": text, "model": model, "tenant": tenant, "tenant.plan": plan, "prompt_tokens": prompt_tokens}
+    told |= {"tools": tools, "images": images, "down": down or None}
+    given = Given.model_validate({key: value for key, value in told.items() if value is not None})
+    with opened(policy) as found:
+        estimate = found.reader.estimate(turns_of(given))
+        decision = decide(found.policy, facts_of(given), estimate, world(found.policy, given))
+    _show(decision, estimate)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Opened]:
+    """The policy and its classifier, which is closed after the block; or the problems on stderr and exit code 2."""
+    settings = Settings(policy=path)
+    classifiers = Classifiers(settings.artefact, settings.embedder)
+    try:
+        reader = classifiers.reader()
+        loaded = _load(path, reader)
+        if loaded.policy is None:
+            fail("\n".join(problem.render() for problem in loaded.problems))
+        yield Opened(loaded.policy, loaded.untested, reader)
+    except BadSettings as error:
+        fail(str(error))
+    finally:
+        asyncio.run(classifiers.aclose())
+
+
+def _load(path: Path, reader: PolicyReader) -> Loaded:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{path} cannot be read: {error}")
+    return load_policy(text, name=str(path), calibrate=reader.calibrate, estimate=reader.estimate)
+
+
+def _target_row(route: str, choose: Choose) -> tuple[str, str, str]:
+    expected = choose.expected
+    shares = ", ".join(f"{share:.0%} to {model}" for model, share in expected.shares.items())
+    come_to = f"cost {expected.cost_percent:.0f}%, quality {expected.quality_percent:.1f}% of {choose.target.of}"
+    return route, str(choose.target), f"{come_to}; {shares}"
+
+
+def _show(decision: Decision, estimate: Estimate) -> None:
+    rows = [(head, f"{p:.3f}") for head, p in estimate.p_good.items()]
+    told = f"estimate ({estimate.artefact})" if rows else f"no estimate: {estimate.abstains}"
+    show_table(told, ("head", "P(good)"), rows)
+    names = list(dict.fromkeys(term.name for row in explain_rows(decision) for term in row.terms))
+    head = ("model", "replica", "standing", "expected cost $", *names, "why")
+    show_table(f"route {decision.route}", head, [_row(row, names) for row in explain_rows(decision)])
+    choice = decision.choice
+    answer = f"refused: {choice.code}: {choice.message}" if isinstance(choice, Reject) else choice.model
+    show_table("decision", ("answers", "reason", "policy"), [(answer, decision.reason, decision.policy_hash)])
+
+
+def _row(row: Row, names: list[str]) -> tuple[str, ...]:
+    terms = {term.name: term for term in row.terms}
+    why = row.why or "; ".join(term.why for term in row.terms)
+    cost = "" if row.microusd is None else _dollars(row.microusd)
+    return (
+        row.model,
+        row.replica,
+        row.standing,
+        cost,
+        *(_dollars(terms[n].microusd) if n in terms else "" for n in names),
+        why,
+    )
+
+
+def _dollars(microusd: int) -> str:
+    return f"{microusd / 1e6:.6f}"

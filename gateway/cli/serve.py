@@ -1,0 +1,85 @@
+"""`turnout serve | worker`: a gateway from a policy file, or from one set of weights."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli.terminal import fail, say
+from gateway.control.reload import PolicyRefused
+from gateway.identity import BadSettings
+from gateway.settings import Settings
+
+HostOption = Annotated[str | None, typer.Option(help="address to listen on (default: 127.0.0.1)")]
+PortOption = Annotated[int | None, typer.Option(help="port to listen on (default: 8080; 0 takes a free one)")]
+
+ONE_MODEL = """policy: 1
+name: worker
+models:
+  {name}:
+    run: {{weights: {weights}, precision: {precision}, speculate: {speculate}, kv: {kv}}}
+routes:
+  - {{name: only, use: {name}}}
+"""
+
+
+def serve(
+    policy: Annotated[
+        Path | None, typer.Argument(help="the policy file (default: TURNOUT_POLICY)", show_default=False)
+    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    keys: Annotated[Path | None, typer.Option("--keys", help="file with the clients' keys, by hash")] = None,
+    state: Annotated[str | None, typer.Option(help="redis://... to share prefix residency between gateways")] = None,
+) -> None:
+    """Start the gateway. It follows changes of the policy file and drains on SIGTERM."""
+    given = {"policy": policy, "host": host, "port": port, "keys_file": keys, "state": state}
+    run_server({name: value for name, value in given.items() if value is not None})
+
+
+def worker(
+    weights: Annotated[str, typer.Argument(help="a pulled name, a directory, or a .gguf file", show_default=False)],
+    name: Annotated[str, typer.Option(help="the model's name in the API")] = "model",
+    precision: Annotated[str, typer.Option(help="float32, bfloat16, int8 or int4")] = "bfloat16",
+    speculate: Annotated[str, typer.Option(help="ngram or off")] = "off",
+    kv: Annotated[str, typer.Option(help="tokens in the KV cache, such as 32k")] = "32k",
+    host: HostOption = None,
+    port: PortOption = None,
+) -> None:
+    """Serve one engine behind the same API, as a replica for another gateway (`at: http://HOST:PORT/v1`)."""
+    own = Path(weights).expanduser()
+    text = ONE_MODEL.format(
+        name=quoted(name),
+        weights=quoted(str(own.resolve()) if own.exists() else weights),
+        precision=quoted(precision),
+        speculate=quoted(speculate),
+        kv=quoted(kv),
+    )
+    with tempfile.TemporaryDirectory(prefix="turnout-worker-") as folder:
+        policy = Path(folder) / "worker.yaml"
+        policy.write_text(text, encoding="utf-8")
+        given = {"policy": policy, "host": host, "port": port}
+        run_server({key: value for key, value in given.items() if value is not None})
+
+
+def quoted(text: str) -> str:
+    """A YAML scalar that is exactly this text."""
+    return "'" + text.replace("'", "''").replace("\n", " ") + "'"
+
+
+def run_server(given: dict[str, object]) -> None:
+    """Run until a signal; a bad policy or setting ends with its problems and exit code 2."""
+    from pydantic import ValidationError
+
+    from gateway.serve import serve as run
+
+    try:
+        run(Settings.model_validate(given))
+    except (PolicyRefused, BadSettings) as error:
+        fail(str(error))
+    except ValidationError as error:
+        fail("\n".join(f"setting {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)))
+    except OSError as error:
+        say(f"cannot listen: {error}")
+        raise typer.Exit(1) from None

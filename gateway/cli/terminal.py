@@ -1,0 +1,62 @@
+"""Words and tables on a terminal: results go to stdout, everything else to stderr."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+USAGE_ERROR = 2
+
+
+def say(text: str) -> None:
+    """One line for the person who watches, on stderr."""
+    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
+
+
+def fail(text: str, code: int = USAGE_ERROR) -> NoReturn:
+    """Say what is wrong and end with `code`."""
+    say(text)
+    raise typer.Exit(code)
+
+
+def show_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table on stdout; columns of numbers are right-aligned."""
+    lines = [list(row) for row in rows]
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for i, name in enumerate(head):
+        numeric = bool(lines) and all(_is_number(line[i]) for line in lines)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*(cell.replace("[", r"\[") for cell in line))
+    Console(highlight=False).print(table)
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and cell.lstrip("+-$").replace(".", "").replace(",", "").replace("%", "").isdigit()
+
+
+class Bar:
+    """A progress bar on stderr for steps that are counted in bytes."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID | None = None
+
+    def start(self, what: str, total: int) -> None:
+        self._task = self._progress.add_task(what, total=total or None)
+
+    def advance(self, count: int) -> None:
+        if self._task is not None:
+            self._progress.advance(self._task, count)
+
+
+@contextmanager
+def bar() -> Iterator[Bar]:
+    """Progress bars for the time of the block."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+        yield Bar(progress)
