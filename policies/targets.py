@@ -8,7 +8,7 @@ allows; solving walks along it. Exact, and O(prompts x models^2).
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from math import sqrt
+from math import ceil, floor, sqrt
 from typing import NamedTuple
 
 from policies.catalogue import Price
@@ -20,6 +20,8 @@ ASSUMED_PROMPT_TOKENS = 1_000
 little, where two models price input and output in different proportions."""
 
 SLACK = 1e-9
+ROUNDING = 1e-6
+"""What sums over a sample may be off by, in percent."""
 
 
 class Rung(NamedTuple):
@@ -168,14 +170,10 @@ def _out_of_reach(target: Target, mixes: Sequence[Expected]) -> str:
         low = mixes[0]
         return (
             f"the cheapest mix already costs {low.cost_percent:.1f}% of {target.of}"
-            f" (at {low.quality_percent:.1f}% of its quality); ask for at least cost {_up(low.cost_percent)}%"
+            f" (at {low.quality_percent:.1f}% of its quality); ask for at least cost {ceil(low.cost_percent - ROUNDING)}%"
         )
     best = mixes[-1]
     return (
         f"the best mix reaches {best.quality_percent:.1f}% of the quality of {target.of}"
-        f" (at {best.cost_percent:.1f}% of its cost); ask for at most quality {int(best.quality_percent)}%"
+        f" (at {best.cost_percent:.1f}% of its cost); ask for at most quality {floor(best.quality_percent + ROUNDING)}%"
     )
-
-
-def _up(percent: float) -> int:
-    return -int(-percent // 1)
