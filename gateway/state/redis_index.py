@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
+from redis.exceptions import ReadOnlyError, ResponseError
 
 from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S
 
@@ -33,9 +34,8 @@ class RedisIndex:
         self._max_blocks = max_blocks
         self._clock = clock
         tag = f"{{{namespace}}}:residency:"
-        self._generations, self._blocks, self._order, self._counter = (
-            tag + part for part in ("g:", "b:", "lru", "seq")
-        )
+        self._generations, self._blocks = tag + "g:", tag + "b:"
+        self._order, self._counter, self._trial = tag + "lru", tag + "seq", tag + "trial"
         self._held = client.register_script((SCRIPTS / "held.lua").read_text(encoding="utf-8"))
         self._learn = client.register_script((SCRIPTS / "learn.lua").read_text(encoding="utf-8"))
         self._forget = client.register_script((SCRIPTS / "forget.lua").read_text(encoding="utf-8"))
@@ -67,6 +67,19 @@ class RedisIndex:
 
     async def ping(self) -> None:
         await self._client.ping()
+
+    async def reconnect(self) -> None:
+        """Over a fresh connection, and to a server that takes writes: after a failover the old one answers, but does not.
+
+        Any other refusal of the write is let pass: a server without memory still tells what it knows.
+        """
+        await self._client.connection_pool.disconnect(inuse_connections=False)
+        try:
+            await self._client.set(self._trial, 1, px=1_000)
+        except ReadOnlyError:
+            raise
+        except ResponseError:
+            pass
 
     async def aclose(self) -> None:
         await self._client.aclose()

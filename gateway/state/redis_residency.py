@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import BlockingConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 
 from gateway.state.circuit import Circuit
 from gateway.state.memory import MemoryResidency
@@ -133,7 +133,9 @@ class RedisResidency:
         if why is None:
             self._circuit.succeeded()
             return task.result()
-        if not _was_refused(task):
+        if _is_demoted(task):
+            self._circuit.open()
+        elif not _was_refused(task):
             self._circuit.failed()
         if _was_refused(task) or not self._circuit.is_closed:
             self._complain(why)
@@ -154,7 +156,7 @@ class RedisResidency:
         well = False
         try:
             async with asyncio.timeout(DEADLINE_S):
-                await self._index.ping()
+                await self._index.reconnect()
                 async with asyncio.timeout(self._wait_s):
                     await self._index.ping()
                 for replica in tuple(self._owed):
@@ -163,7 +165,7 @@ class RedisResidency:
             self._complaints.clear()
             _log.info("Redis answers for prefix residency")
         except (RedisError, OSError) as error:  # TimeoutError is an OSError
-            _log.debug("Redis does not answer for prefix residency: %s", error)
+            self._complain(f"{type(error).__name__}: {error}")
         finally:
             self._circuit.probe_ended(well)
         return well
@@ -198,6 +200,11 @@ def _failure(task: "asyncio.Task[T]") -> str | None:
 def _was_refused(task: "asyncio.Task[T]") -> bool:
     """The server is there and said no (out of memory, no permission). That costs no request any time."""
     return task.done() and not task.cancelled() and isinstance(task.exception(), ResponseError)
+
+
+def _is_demoted(task: "asyncio.Task[T]") -> bool:
+    """The server became a replica: another one takes the writes, and fresh connections may find it."""
+    return task.done() and not task.cancelled() and isinstance(task.exception(), ReadOnlyError)
 
 
 def _client(url: str) -> Redis:

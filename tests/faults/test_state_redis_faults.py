@@ -243,6 +243,31 @@ async def test_a_server_without_memory_still_answers_and_is_complained_of_once(s
         assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
 
 
+async def test_a_server_that_was_demoted_is_left_until_one_takes_writes_again(server, monotonic):
+    async with gateway(server, monotonic) as one:
+        await one.connect()
+
+        server.command("REPLICAOF", "127.0.0.1", "1")
+        await one.learn("http://a:1", prompt("p"), 60)
+        assert not one.is_shared
+        assert not await one.connect()
+        assert (await one.held(prompt("p"), REPLICAS))["http://a:1"] == 4
+
+        server.command("REPLICAOF", "NO", "ONE")
+        await healed(one, monotonic)
+        await one.learn("http://a:1", prompt("p"), 60)
+        assert (await one._index.held(prompt("p"), REPLICAS)).depths["http://a:1"] == 4
+
+
+async def test_a_server_that_is_not_there_at_the_start_is_told_of(tmp_path, caplog):
+    residency = RedisResidency(f"unix://{tmp_path}/nobody", mirror=MemoryResidency(100, time.time))
+
+    await residency.connect()
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    await residency.aclose()
+
+
 async def test_scripts_touch_one_slot_of_a_cluster(tmp_path_factory, monotonic):
     clustered = Server(tmp_path_factory.mktemp("cluster"), {"cluster-enabled": "yes", "cluster-port": 1})
     clustered.start()
