@@ -77,7 +77,9 @@ class Batch:
         self._live: dict[int, Live] = {}
         self._steps = self._cached_tokens = self._generated_tokens = 0
 
-    def __len__(self) -> int:
+    @property
+    def under_way(self) -> int:
+        """Jobs that have not ended."""
         return len(self._live)
 
     @property

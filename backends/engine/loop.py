@@ -91,7 +91,8 @@ class Engine:
         self._inbox.cancel(job_id)
 
     def resident_tokens(self, blocks: Sequence[bytes]) -> int:
-        return self._batch.resident_tokens(blocks) if self._batch else 0
+        batch = self._batch
+        return 0 if batch is None else batch.resident_tokens(blocks)
 
     def load(self) -> EngineLoad:
         jobs, tokens = self._inbox.queued()
@@ -105,7 +106,8 @@ class Engine:
     @property
     def window(self) -> int:
         """Tokens that prompt and output may have together; 0 before the model is loaded."""
-        return self._batch.window if self._batch else 0
+        batch = self._batch
+        return 0 if batch is None else batch.window
 
     def drain(self) -> None:
         """Accept no more jobs; those under way go on."""
@@ -142,7 +144,7 @@ class Engine:
     def _serve(self, batch: Batch) -> None:
         """Schedule, run, commit, deliver, until closed. Sleeps on the inbox while there is no job."""
         while not self._inbox.is_closed:
-            outputs = self._obey(batch, self._inbox.take(wait=not len(batch)))
+            outputs = self._obey(batch, self._inbox.take(wait=not batch.under_way))
             outputs += batch.expire(self._clock())
             outputs += batch.step()
             self._publish(batch)
@@ -192,6 +194,6 @@ def warm_up(batch: Batch) -> None:
     """One short generation, so that the first user does not pay for first touches; then the pool is empty again."""
     prompt = (0,) * max(1, min(33, batch.window - 4))
     batch.add(0, Job(prompt, Sampling(temperature=0.0), max_tokens=3), 0)
-    while len(batch):
+    while batch.under_way:
         batch.step()
     batch.pool.clear()

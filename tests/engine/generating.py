@@ -1,5 +1,6 @@
 """Running batches to their end, step by step, on the test's own thread."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,8 @@ from backends.messages import Sampling, TokenLogprob, Usage
 
 GREEDY = Sampling(temperature=0.0)
 UNSEEDED = 999
+PATIENCE_S = 20
+ENDLESS = StubVocabulary(eos=None)
 
 
 @dataclass
@@ -73,9 +76,17 @@ def run(batch: Batch, jobs: Sequence[Job], *, at_step: Mapping[int, Callable[[],
 
 def finish(batch: Batch, answers: dict[int, Answer], *, at_step: Mapping[int, Callable[[], None]] = {}) -> None:
     step = 0
-    while len(batch):
+    while batch.under_way:
         at_step.get(step, lambda: None)()
         for output in batch.step():
             answers[output.job_id].add(output, step)
         step += 1
     assert batch.pool.free == batch.pool.total, "blocks leaked"
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what another thread will do."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.001)

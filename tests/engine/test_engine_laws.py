@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from generating import GREEDY, Answer, batch_of, finish, job, run
+from generating import ENDLESS, GREEDY, Answer, batch_of, finish, job, run
 from stub_models import FailingModel, OracleDrafter, PrefixModel, StubVocabulary
 
 from backends.engine.draft.ngram import NgramDrafter
@@ -21,7 +21,6 @@ SETTINGS = {
     "logprobs": Sampling(temperature=0.0, logprobs=True, top_logprobs=3),
 }
 VOCABULARY = StubVocabulary({token: chr(97 + token) for token in range(16)}, eos=15)
-ENDLESS = StubVocabulary(eos=None)
 
 
 def prompts(count, seed=0, *, lengths=(1, 60)):
@@ -152,7 +151,7 @@ def test_eng_08_cancelling_frees_everything_at_any_stage(drafted):
         answers[job_id] = Answer()
     [first] = alone([job(prompts(100, seed=5)[0], 20)])
 
-    while len(batch) > 1:
+    while batch.under_way > 1:
         for output in batch.step():
             answers[output.job_id].add(output, 0)
         victim = random.randint(2, 100)
