@@ -5,21 +5,27 @@ from collections.abc import Mapping
 from policies.language.schema import ModelEntry
 
 PLACES = ("at", "run")
+OF_A_PLACE = (*PLACES, "key", "serves")
+"""Facts of where a model runs: they stay behind when it moves."""
 
 
 def inherited(models: Mapping[str, ModelEntry], name: str) -> ModelEntry:
     """The entry with all facts filled in. The chain of `like` must be sound (see `circle`).
 
-    An own `at` takes the place of an inherited `run`, and the other way round.
+    An own `run` takes the place of an inherited `at`, with its key and name there; and the other way round.
     """
     entry = models[name]
     own = {key: getattr(entry, key) for key in entry.model_fields_set if key != "like"}
     if entry.like is None:
         return ModelEntry.model_construct(None, **own)
     parent = inherited(models, entry.like)
-    moved = any(place in own for place in PLACES)
-    taken = {key: getattr(parent, key) for key in parent.model_fields_set if not (moved and key in PLACES)}
+    left = OF_A_PLACE if _moves(own, parent) else ()
+    taken = {key: getattr(parent, key) for key in parent.model_fields_set if key not in left}
     return ModelEntry.model_construct(None, **{**taken, **own})
+
+
+def _moves(own: Mapping[str, object], parent: ModelEntry) -> bool:
+    return ("run" in own and parent.at is not None) or ("at" in own and parent.run is not None)
 
 
 def circle(models: Mapping[str, ModelEntry], name: str) -> str:

@@ -91,7 +91,13 @@ class RunEntry(Closed):
         default="off", description="Where drafts come from; output stays the same.", examples=["ngram"]
     )
     max_draft: int = Field(default=4, ge=1, le=16, description="Tokens drafted at most in a step.", examples=[4])
-    kv: Tokens = Field(default=32_768, ge=16, description="Tokens that the key-value cache holds.", examples=["32k"])
+    kv: Tokens = Field(
+        default="32Ki",
+        validate_default=True,
+        ge=16,
+        description="Tokens that the key-value cache holds.",
+        examples=["32k"],
+    )
     max_running: int = Field(default=64, ge=1, le=4096, description="Sequences in a batch at most.", examples=[64])
 
 
@@ -128,7 +134,10 @@ class DifficultyEntry(Closed):
 
     artefact: str = Field(default="shipped", min_length=1, description="A trained artefact: a path, or `shipped`.")
     within: Milliseconds = Field(
-        default=50, description="Time an estimate may take; over it, `when_unsure` decides.", examples=["50ms"]
+        default="50ms",
+        validate_default=True,
+        description="Time an estimate may take; over it, `when_unsure` decides.",
+        examples=["50ms"],
     )
 
 
@@ -245,10 +254,14 @@ class ResilienceEntry(Closed):
     """How long to wait and how often to ask."""
 
     attempts: int = Field(default=3, ge=1, le=10, description="Attempts in all, the first included.", examples=[3])
-    connect: Seconds = Field(default=5.0, description="Until connected.", examples=["5s"])
-    first_content: Seconds = Field(default=120.0, description="Until the first content.", examples=["60s"])
-    gap: Seconds = Field(default=60.0, description="Between two events of a stream.", examples=["30s"])
-    total: Seconds = Field(default=600.0, description="Over all.", examples=["10m"])
+    connect: Seconds = Field(default="5s", validate_default=True, description="Until connected.", examples=["5s"])
+    first_content: Seconds = Field(
+        default="2m", validate_default=True, description="Until the first content.", examples=["60s"]
+    )
+    gap: Seconds = Field(
+        default="1m", validate_default=True, description="Between two events of a stream.", examples=["30s"]
+    )
+    total: Seconds = Field(default="10m", validate_default=True, description="Over all.", examples=["10m"])
     retry_uncertain: bool = Field(
         default=False,
         description="Ask again even when the first try may have been done (and billed).",
@@ -307,13 +320,15 @@ class PolicyFile(Closed):
     policy: Literal[1] = Field(description="Version of this format.", examples=[1])
     name: str | None = Field(default=None, min_length=1, max_length=128, description="What this policy is called.")
     models: dict[Name, ModelEntry] = Field(min_length=1, description="What can answer, by name.")
-    difficulty: DifficultyEntry = Field(default=DifficultyEntry(), description="How difficulty is estimated.")
+    difficulty: DifficultyEntry = Field(
+        default_factory=DifficultyEntry, description="How hard a request is, and how soon that must be known."
+    )
     routes: list[RouteEntry] = Field(min_length=1, description="Which model, for which request; first match wins.")
     conversations: ConversationsEntry = Field(
-        default=ConversationsEntry(), description="Changes within a conversation."
+        default_factory=ConversationsEntry, description="Changes within a conversation."
     )
-    affinity: AffinityEntry = Field(default=AffinityEntry(), description="Prefixes and load.")
-    resilience: ResilienceEntry = Field(default=ResilienceEntry(), description="Time limits and retries.")
+    affinity: AffinityEntry = Field(default_factory=AffinityEntry, description="Prefixes and load.")
+    resilience: ResilienceEntry = Field(default_factory=ResilienceEntry, description="Time limits and retries.")
     tests: list[TestEntry] = Field(default=[], description="Examples that must hold.")
 
 

@@ -78,10 +78,12 @@ def spell(root: Node, path: Path) -> str:
     steps = list(descend(root, path))
     # An index below a single value comes of reading it as a list of one: nobody wrote it.
     beyond = [str(part) for part in path[len(steps) :] if isinstance(part, str)]
-    return ".".join([*(_label(part, node) for part, _, node in steps), *beyond])
+    return ".".join([label for part, _, node in steps if (label := _label(part, node))] + beyond)
 
 
 def _label(part: str | int, node: Node) -> str:
+    if isinstance(part, int) and isinstance(node, Scalar):
+        return ""  # the column says which of the words in a list is meant
     named = node.find("name") if isinstance(part, int) and isinstance(node, Entries) else None
     if named is not None and isinstance(named.node, Scalar):
         return str(named.node.value)
