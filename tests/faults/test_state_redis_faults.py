@@ -179,6 +179,9 @@ async def test_a_replica_forgotten_while_the_server_was_away_is_forgotten_there_
         await other.learn("http://a:1", prompt("p"), 60)
 
         server.signal(signal.SIGSTOP)
+        for _ in range(FAILURES_TO_OPEN):
+            await one.held(prompt("p"), REPLICAS)
+        assert not one.is_shared
         await one.forget("http://a:1")
         server.signal(signal.SIGCONT)
         await healed(one, monotonic)

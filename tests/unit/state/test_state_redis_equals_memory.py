@@ -53,6 +53,16 @@ def test_redis_and_memory_agree_on_every_history(history, bound, chained, redis_
     asyncio.run(play())
 
 
+async def test_a_guess_never_shortens_what_was_confirmed_in_redis(redis_url, clock, chained):
+    async with index(redis_url, clock) as shared:
+        await shared.learn("a", chained([1]), 600)
+
+        await shared.learn("a", chained([1]), 5)
+        clock.advance(10)
+
+        assert (await shared.held(chained([1]), ["a"])).depths == {"a": 1}
+
+
 async def test_a_prompt_longer_than_a_slice_is_held_whole(redis_url, clock, chained):
     blocks = chained([n % 251 for n in range(2 * SLICE + 3)])
     async with index(redis_url, clock, 10 * SLICE) as shared:
