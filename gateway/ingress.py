@@ -13,6 +13,9 @@ Receive = Callable[[], Awaitable[AsgiEvent]]
 Send = Callable[[AsgiEvent], Awaitable[None]]
 
 ONLY_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
+PEELS = 4
+"""Each pass over the brackets takes the innermost pairs away, and so one level of depth, without a loop in Python."""
+
 HOST_FORBIDS = frozenset("/?#@\\ \t")
 
 
@@ -69,15 +72,29 @@ async def _collect(receive: Receive, limits: Limits) -> bytes:
 def refuse_deep(body: bytes, limit: int) -> None:
     """Bound the nesting before a recursive parser sees it, at the speed of `bytes.count` for ordinary bodies.
 
-    Every pass over the brackets outside strings peels one level, so the work is bounded by `limit` passes.
     Raises BadRequest. Text that is not JSON may pass: the parser says what is wrong with it.
     """
     if body.count(b"[") + body.count(b"{") <= limit:
         return
     skeleton = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, ONLY_BRACKETS)
     brackets = b"".join(skeleton.split(b'"')[::2])
-    for _ in range(limit):
+    peels = min(PEELS, limit)
+    for _ in range(peels):
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if not brackets:
-            return
-    raise BadRequest(f"The body nests deeper than {limit} levels, or its brackets do not match.")
+    if is_deeper(brackets, limit - peels):
+        raise BadRequest(f"The body nests deeper than {limit} levels.")
+
+
+def is_deeper(brackets: bytes, limit: int) -> bool:
+    """
+    >>> is_deeper(b"[{}]", 1), is_deeper(b"[{}]", 2)
+    (True, False)
+    """
+    depth = 0
+    for bracket in brackets:
+        depth += 1 if bracket in b"[{" else -1
+        if depth > limit:
+            return True
+        if depth < 0:
+            return False
+    return False

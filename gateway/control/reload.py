@@ -34,7 +34,8 @@ class Reloader:
         self._gateway = gateway
         self._path = path
         self._build = build
-        self._seen = text
+        self._seen = self._in_force = text
+        self._turn = asyncio.Lock()
         self._woken = asyncio.Event()
         self._retiring: asyncio.TaskGroup | None = None
 
@@ -62,13 +63,17 @@ class Reloader:
 
     async def reload(self) -> None:
         """Read the file again. Its problems are logged, counted and shown by /readyz; the last good policy stays."""
-        try:
-            text = await asyncio.to_thread(self._path.read_text, encoding="utf-8")
-            if text != self._seen:
-                self._seen = text
-                self._swap(await self._build(text, self._gateway.live))
-        except Exception as error:
-            self._refuse(error)
+        async with self._turn:
+            try:
+                text = await asyncio.to_thread(self._path.read_text, encoding="utf-8")
+                if text != self._seen:
+                    self._seen = text
+                    self._swap(await self._build(text, self._gateway.live))
+                    self._in_force = text
+                elif text == self._in_force:
+                    self._gateway.last_problem = ""
+            except Exception as error:
+                self._refuse(error)
 
     def _swap(self, fresh: Live) -> None:
         gateway, old = self._gateway, self._gateway.live

@@ -12,7 +12,8 @@ from conformance.world import World
 def includes(found: Any, wanted: Any, at: str) -> None:
     if isinstance(wanted, Mapping):
         for key, value in wanted.items():
-            assert isinstance(found, Mapping) and key in found, f"{at}.{key} is missing from {found!r}"
+            assert isinstance(found, Mapping), f"{at} is {found!r} and no object"
+            assert key in found, f"{at}.{key} is missing from {found!r}"
             includes(found[key], value, f"{at}.{key}")
     elif isinstance(wanted, list):
         assert len(found) == len(wanted), f"{at}: {found!r} has not {len(wanted)} items"

@@ -1,12 +1,13 @@
 """The real gateway on a real loopback socket, for as long as a test needs it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gateway.control.reload import Reloader
 from gateway.house import Gateway
 from gateway.serve import DrainingServer, open_server
 from gateway.settings import Settings, Telemetry
@@ -23,12 +24,13 @@ class RunningGateway:
     port: int
     policy: Path
     gateway: Gateway
+    reloader: Reloader
     server: DrainingServer
 
-    async def until(self, condition: Any, within_s: float = 5.0) -> None:
+    async def until(self, condition: Callable[[Gateway], bool], within_s: float = 5.0) -> None:
         """Wait for something to become true of the gateway."""
         async with asyncio.timeout(within_s):
-            while not condition(self.gateway):
+            while not condition(self.gateway):  # noqa: ASYNC110  the gateway does not announce its counters
                 await asyncio.sleep(0.005)
 
     def holds_nothing(self) -> bool:
@@ -38,6 +40,14 @@ class RunningGateway:
 
     async def until_empty(self, within_s: float = 5.0) -> None:
         await self.until(lambda _: self.holds_nothing(), within_s)
+
+
+def one_model(at: str, **resilience: str) -> str:
+    """The policy of one model `m` at an upstream."""
+    limits = (
+        f"resilience: {{{', '.join(f'{key}: {value}' for key, value in resilience.items())}}}\n" if resilience else ""
+    )
+    return f"policy: 1\nmodels: {{m: {{at: '{at}/v1'}}}}\nroutes: [{{use: m}}]\n{limits}"
 
 
 @asynccontextmanager
@@ -51,7 +61,9 @@ async def running_gateway(policy: str, folder: Path, **settings: Any) -> AsyncIt
     serving = asyncio.create_task(server.serve())
     try:
         await started(server, serving)
-        yield RunningGateway(f"http://127.0.0.1:{server.port}", server.port, path, built.gateway, server)
+        yield RunningGateway(
+            f"http://127.0.0.1:{server.port}", server.port, path, built.gateway, built.reloader, server
+        )
     finally:
         server.should_exit = True
         await serving

@@ -1,0 +1,119 @@
+"""The client goes away: the upstream work ends at once, and nothing stays counted."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from servers.plain_client import chat_body, connected
+from servers.running_gateway import RunningGateway, one_model, running_gateway
+from upstreams.fake_upstream import (
+    Pause,
+    Reply,
+    Until,
+    chat_either,
+    fake_upstream,
+    json_reply,
+    sse_reply,
+    text_chunk,
+)
+
+
+def endless() -> Reply:
+    return sse_reply(text_chunk("a"), Until(asyncio.Event()))
+
+
+async def test_leaving_mid_stream_closes_the_upstream_connection(tmp_path: Path) -> None:
+    async with fake_upstream(endless()) as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        async with connected(gateway.port) as client:
+            await client.ask(chat_body(stream=True))
+            await client.until(b'"content":"a"')
+
+            client.kill()
+
+            await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
+        await gateway.until_empty(1.0)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_leaving_before_the_first_token_cancels_the_upstream_and_asks_nobody_else(
+    stream: bool, tmp_path: Path
+) -> None:
+    silent = sse_reply(Until(asyncio.Event()))
+    async with fake_upstream(silent) as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        async with connected(gateway.port) as client:
+            await client.ask(chat_body(stream=stream))
+            await upstream.until(lambda seen: len(seen.received) == 1)
+
+            client.kill()
+
+            await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
+        await gateway.until_empty(1.0)
+        assert len(upstream.received) == 1
+
+
+async def test_leaving_while_the_body_is_sent_reaches_no_upstream(tmp_path: Path) -> None:
+    async with fake_upstream() as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        async with connected(gateway.port) as client:
+            await client.send(b"POST /v1/chat/completions HTTP/1.1\r\nhost: h\r\ncontent-length: 100\r\n\r\n{")
+            await gateway.until(lambda seen: seen.door.in_flight == 1)
+
+            client.kill()
+
+            await gateway.until_empty(1.0)
+        assert upstream.received == []
+
+
+async def aborted(gateway: RunningGateway, rng: random.Random) -> None:
+    async with connected(gateway.port) as client:
+        await client.ask(chat_body(stream=rng.random() < 0.7))
+        await asyncio.sleep(rng.uniform(0, 0.08))
+        client.kill()
+
+
+async def test_after_a_hundred_aborted_requests_every_counter_is_zero_and_the_next_is_answered(tmp_path: Path) -> None:
+    slow = sse_reply(Pause(0.02), text_chunk("a"), Until(asyncio.Event()))
+    rng = random.Random(7)
+    async with fake_upstream(slow) as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        for _ in range(25):
+            await asyncio.gather(*(aborted(gateway, rng) for _ in range(4)))
+
+        await gateway.until_empty(2.0)
+        await upstream.until(lambda seen: seen.open_connections == 0)
+        upstream.scripts[:] = [chat_either("ok")]
+        async with connected(gateway.port) as client:
+            await client.ask(chat_body())
+            assert await asyncio.wait_for(client.status(), 1.0) == 200
+
+
+async def test_an_aborted_stream_enters_the_books_as_cancelled_with_what_was_seen(tmp_path: Path) -> None:
+    async with fake_upstream(endless()) as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        async with connected(gateway.port) as client:
+            await client.ask(chat_body(stream=True))
+            await client.until(b'"content":"a"')
+            client.kill()
+        await gateway.until_empty(1.0)
+
+        page = gateway.gateway.observer.metrics_page().decode()
+
+    cancelled = [
+        line for line in page.splitlines() if line.startswith("router_requests_total") and '"cancelled"' in line
+    ]
+    assert sum(float(line.rpartition(" ")[2]) for line in cancelled) == 1, page
+
+
+async def test_a_client_that_reads_nothing_slows_only_itself(tmp_path: Path) -> None:
+    flood = sse_reply(*[text_chunk("x" * 4_000) for _ in range(2_000)], Until(asyncio.Event()))
+    refusal = json_reply({"error": {"message": "no"}}, 400)
+    async with (
+        fake_upstream(flood, refusal) as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+    ):
+        async with connected(gateway.port) as idle, connected(gateway.port) as other:
+            await idle.ask(chat_body(stream=True))
+            await upstream.until(lambda seen: len(seen.received) == 1)
+
+            await other.ask(chat_body())
+
+            assert await asyncio.wait_for(other.status(), 2.0) == 400
+        await gateway.until_empty(2.0)

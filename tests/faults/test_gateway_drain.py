@@ -1,0 +1,100 @@
+"""SIGTERM: answers under way are finished, new requests are sent elsewhere, then the process ends."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from servers.plain_client import chat_body, connected
+from servers.running_gateway import one_model, running_gateway
+from upstreams.fake_upstream import DONE, FakeUpstream, Until, fake_upstream, finish_chunk, sse_reply, text_chunk
+
+SERVE = """
+import sys
+from pathlib import Path
+from gateway.serve import serve
+from gateway.settings import Settings, Telemetry
+serve(Settings(policy=Path(sys.argv[1]), port=int(sys.argv[2]), telemetry=Telemetry(log="off")))
+"""
+
+
+async def test_draining_refuses_new_requests_and_finishes_old_ones(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+    slow = sse_reply(text_chunk("a"), Until(go_on), finish_chunk(), DONE)
+    async with fake_upstream(slow) as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        async with connected(gateway.port) as old, connected(gateway.port) as new, connected(gateway.port) as probe:
+            await old.ask(chat_body(stream=True))
+            await old.until(b'"a"')
+
+            gateway.gateway.door.drain()
+
+            await new.ask(chat_body())
+            refused = await new.rest()
+            await probe.send(b"GET /readyz HTTP/1.1\r\nhost: h\r\n\r\n")
+            not_ready = await probe.status()
+            go_on.set()
+            ending = await old.until(b"[DONE]")
+
+    assert b" 503 " in refused
+    assert b"retry-after: 1" in refused
+    assert b"connection: close" in refused
+    assert b'"code":"draining"' in refused
+    assert not_ready == 503
+    assert b"error" not in ending
+
+
+async def until_it_answers(port: int) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                async with connected(port) as client:
+                    await client.send(b"GET /readyz HTTP/1.1\r\nhost: h\r\n\r\n")
+                    if await client.status() == 200:
+                        return
+            except (ConnectionError, IndexError):
+                pass
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+async def test_a_process_that_gets_sigterm_ends_in_good_order(tmp_path: Path, unused_tcp_port: int) -> None:
+    go_on = asyncio.Event()
+    slow = sse_reply(text_chunk("a"), Until(go_on), finish_chunk(), DONE)
+    policy = tmp_path / "policy.yaml"
+    async with fake_upstream(slow) as upstream:
+        policy.write_text(one_model(upstream.base))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", SERVE, str(policy), str(unused_tcp_port), stderr=asyncio.subprocess.PIPE
+        )
+        try:
+            await until_it_answers(unused_tcp_port)
+            ending = await ask_and_terminate(process, upstream, unused_tcp_port, go_on)
+            code = await asyncio.wait_for(process.wait(), 10)
+        finally:
+            if process.returncode is None:
+                process.kill()
+        assert process.stderr is not None
+        told = await process.stderr.read()
+
+    assert b"[DONE]" in ending
+    assert code == 0, told.decode()
+    assert b"Traceback" not in told, told.decode()
+
+
+async def ask_and_terminate(
+    process: asyncio.subprocess.Process, upstream: FakeUpstream, port: int, go_on: asyncio.Event
+) -> bytes:
+    async with connected(port) as old:
+        await old.ask(chat_body(stream=True))
+        await old.until(b'"a"')
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(10):
+            while True:
+                async with connected(port) as new:
+                    await new.ask(chat_body())
+                    if await new.status() == 503:
+                        break
+        go_on.set()
+        return await old.until(b"[DONE]")

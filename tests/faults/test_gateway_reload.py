@@ -1,0 +1,142 @@
+"""The policy file changes under load: whole or not at all, and nobody notices but by the answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx
+from servers.plain_client import chat_body, connected
+from servers.running_gateway import RunningGateway, one_model, running_gateway
+from upstreams.fake_upstream import DONE, Until, chat_either, fake_upstream, finish_chunk, sse_reply, text_chunk
+
+BAD = (
+    "policy: 1\nmodels: {m: {at: 'http://x/v1', fits: {context: lots}}}\nroutes: [{use: m}]\n",
+    "policy: 1\nmodels: {m: {at: [}}",
+    "",
+    "\x00",
+    "policy: 1\nmodels: {m: {at: 'http://x/v1'}}\nroutes: [{use: n}]\n",
+)
+
+
+def write(path: Path, text: str) -> None:
+    """As editors do: a new file under the old name."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+
+
+async def status(gateway: RunningGateway, client: httpx.AsyncClient) -> dict[str, str]:
+    found: dict[str, str] = (await client.get(f"{gateway.base}/readyz")).json()["policy"]
+    return found
+
+
+async def wait_for(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(10):
+        while not await condition():
+            await asyncio.sleep(0.02)
+
+
+async def test_old_requests_end_on_the_old_policy_and_a_bad_file_changes_nothing(tmp_path: Path) -> None:
+    go_on = asyncio.Event()
+    slow = sse_reply(text_chunk("from "), Until(go_on), text_chunk("A"), finish_chunk(), DONE)
+    async with (
+        fake_upstream(slow) as a,
+        fake_upstream(chat_either("from B")) as b,
+        running_gateway(one_model(a.base), tmp_path) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+        connected(gateway.port) as old,
+    ):
+        first = gateway.gateway.live.policy.hash
+        await old.ask(chat_body(stream=True))
+        await old.until(b"from ")
+
+        write(gateway.policy, one_model(b.base))
+        await wait_for(lambda: changed(gateway, client, first))
+        second = gateway.gateway.live.policy.hash
+        after_good = await client.post(f"{gateway.base}/v1/chat/completions", content=chat_body())
+        write(gateway.policy, BAD[0])
+        await wait_for(lambda: has_problem(gateway, client))
+        after_bad = await client.post(f"{gateway.base}/v1/chat/completions", content=chat_body())
+        told = await status(gateway, client)
+        go_on.set()
+        ending = await old.until(b"[DONE]")
+
+    assert after_good.json()["choices"][0]["message"]["content"] == "from B"
+    assert after_bad.json()["choices"][0]["message"]["content"] == "from B"
+    assert told["hash"] == second
+    assert "context" in told["last_error"]
+    assert b'"A"' in ending
+    assert b"error" not in ending
+    assert len(a.received) == 1
+
+
+async def changed(gateway: RunningGateway, client: httpx.AsyncClient, before: str) -> bool:
+    return (await status(gateway, client))["hash"] != before
+
+
+async def has_problem(gateway: RunningGateway, client: httpx.AsyncClient) -> bool:
+    return bool((await status(gateway, client))["last_error"])
+
+
+async def test_a_storm_of_good_and_broken_files_under_load_fails_no_request(tmp_path: Path) -> None:
+    over = asyncio.Event()
+    statuses: list[int] = []
+
+    async def ask(gateway: RunningGateway, client: httpx.AsyncClient) -> None:
+        while not over.is_set():
+            answer = await client.post(f"{gateway.base}/v1/chat/completions", content=chat_body())
+            statuses.append(answer.status_code)
+
+    async with (
+        fake_upstream(chat_either("A")) as a,
+        fake_upstream(chat_either("B")) as b,
+        running_gateway(one_model(a.base), tmp_path) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
+        for _ in range(4):
+            tasks.create_task(ask(gateway, client))
+        for round_ in range(12):
+            write(gateway.policy, (one_model(b.base), *BAD, one_model(a.base))[round_ % 7] + "\n" * round_)
+            await gateway.reloader.reload()
+        over.set()
+
+    assert set(statuses) == {200}
+    assert len(statuses) > 12
+
+
+async def test_a_replica_that_did_not_change_is_kept_and_one_that_went_is_closed(tmp_path: Path) -> None:
+    async with (
+        fake_upstream(chat_either("A")) as a,
+        fake_upstream(chat_either("B")) as b,
+        running_gateway(two_models(a.base, b.base), tmp_path) as gateway,
+    ):
+        before = {replica.model: replica for replica in gateway.gateway.live}
+
+        write(gateway.policy, one_model(a.base))
+        await gateway.reloader.reload()
+
+        after = {replica.model: replica for replica in gateway.gateway.live}
+        assert after == {"m": before["m"]}
+        await gateway.until(lambda _: before["n"].upstream is None)
+        assert before["m"].upstream is not None
+
+
+def two_models(a: str, b: str) -> str:
+    return f"policy: 1\nmodels: {{m: {{at: '{a}/v1'}}, n: {{at: '{b}/v1'}}}}\nroutes: [{{use: m}}]\n"
+
+
+async def test_a_file_that_vanishes_is_a_problem_until_it_is_back(tmp_path: Path) -> None:
+    async with fake_upstream() as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        text = gateway.policy.read_text()
+        gateway.policy.unlink()
+        await gateway.reloader.reload()
+        assert gateway.gateway.last_problem
+
+        write(gateway.policy, text)
+        await gateway.reloader.reload()
+
+        assert not gateway.gateway.last_problem
+        async with connected(gateway.port) as client:
+            await client.ask(chat_body())
+            assert await client.status() == 200
