@@ -23,19 +23,24 @@ serve(Settings(policy=Path(sys.argv[1]), port=int(sys.argv[2]), telemetry=Teleme
 async def test_draining_refuses_new_requests_and_finishes_old_ones(tmp_path: Path) -> None:
     go_on = asyncio.Event()
     slow = sse_reply(text_chunk("a"), Until(go_on), finish_chunk(), DONE)
-    async with fake_upstream(slow) as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
-        async with connected(gateway.port) as old, connected(gateway.port) as new, connected(gateway.port) as probe:
-            await old.ask(chat_body(stream=True))
-            await old.until(b'"a"')
+    async with (
+        fake_upstream(slow) as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as old,
+        connected(gateway.port) as new,
+        connected(gateway.port) as probe,
+    ):
+        await old.ask(chat_body(stream=True))
+        await old.until(b'"a"')
 
-            gateway.gateway.door.drain()
+        gateway.gateway.door.drain()
 
-            await new.ask(chat_body())
-            refused = await new.rest()
-            await probe.send(b"GET /readyz HTTP/1.1\r\nhost: h\r\n\r\n")
-            not_ready = await probe.status()
-            go_on.set()
-            ending = await old.until(b"[DONE]")
+        await new.ask(chat_body())
+        refused = await new.rest()
+        await probe.send(b"GET /readyz HTTP/1.1\r\nhost: h\r\n\r\n")
+        not_ready = await probe.status()
+        go_on.set()
+        ending = await old.until(b"[DONE]")
 
     assert b" 503 " in refused
     assert b"retry-after: 1" in refused
