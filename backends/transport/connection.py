@@ -6,6 +6,7 @@ import select
 import socket
 import ssl
 from collections.abc import Callable
+from typing import cast
 
 from backends.transport.exchange import Bounds, Exchange
 from backends.transport.interface import Origin, TransportError
@@ -23,8 +24,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are no subclass of it
         sock = transport.get_extra_info("socket")
         if sock is not None:
             with contextlib.suppress(OSError):

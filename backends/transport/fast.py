@@ -131,8 +131,7 @@ class FastTransport:
 
 def serialise(request: HttpRequest) -> bytes:
     """The request as bytes. Raises ValueError for a line end inside a header, which would be a second header."""
-    host = request.origin.host if ":" not in request.origin.host else f"[{request.origin.host}]"
-    lines = [f"{request.method} {request.path} HTTP/1.1", f"host: {host}:{request.origin.port}"]
+    lines = [f"{request.method} {request.path} HTTP/1.1", f"host: {request.origin.authority}"]
     lines += [f"{name}: {value}" for name, value in request.headers]
     lines.append(f"content-length: {len(request.body)}")
     head = "\r\n".join(lines)

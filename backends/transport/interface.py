@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+_PORTS = {"http": 80, "https": 443}
+
 FailureKind = Literal["unreachable", "busy", "lost", "malformed"]
 
 
@@ -34,9 +36,14 @@ class Origin(msgspec.Struct, frozen=True):
     host: str
     port: int
 
-    def __str__(self) -> str:
+    @property
+    def authority(self) -> str:
+        """Host, and the port unless it is the scheme's own."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}"
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
@@ -93,9 +100,8 @@ def locate(url: str) -> tuple[Origin, str]:
     (Origin(scheme='http', host='u', port=8000), '/v1')
     """
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in _PORTS or not parts.hostname:
         raise ValueError(f"{url!r} is not an http:// or https:// address")
     if parts.username or parts.query or parts.fragment:
         raise ValueError("a base URL has no user, query or fragment")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return Origin(parts.scheme, parts.hostname, port), parts.path.rstrip("/")
+    return Origin(parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]), parts.path.rstrip("/")

@@ -1,0 +1,99 @@
+"""The same interface on httpx's API: for proxies, client certificates, and apps tested without a socket.
+
+Whatever an `httpx.AsyncBaseTransport` can do can stand here; it costs several times the processor of `fast`.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from http.cookiejar import DefaultCookiePolicy
+
+import httpx
+
+from backends.transport.interface import FailureKind, HttpRequest, TransportError
+
+_CONNECTING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+
+
+class HttpxResponse:
+    """A response that httpx streams. Its bytes are the wire's, not unpacked."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._pieces: AsyncIterator[bytes] = response.aiter_raw()
+        self._headers: dict[str, str] = {}
+        for name, value in response.headers.multi_items():
+            self._headers.setdefault(name.lower(), value)
+
+    @property
+    def status(self) -> int:
+        return self._response.status_code
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    async def read(self) -> bytes:
+        try:
+            while True:
+                piece = await anext(self._pieces, None)
+                if piece is None:
+                    return b""
+                if piece:
+                    return piece
+        except httpx.HTTPError as error:
+            raise failure(error) from error
+        except httpx.StreamError as error:
+            raise TransportError("lost", "the response was closed while it was read", sent=True) from error
+
+    async def aclose(self, *, whole: bool = False) -> None:
+        with contextlib.suppress(httpx.HTTPError):
+            await self._response.aclose()
+
+
+class HttpxTransport:
+    """No redirects, no cookies, nothing from the environment, whatever transport is beneath."""
+
+    def __init__(
+        self, beneath: httpx.AsyncBaseTransport | None = None, *, connections: int = 1024, proxy: str | None = None
+    ) -> None:
+        limits = httpx.Limits(max_connections=connections, keepalive_expiry=4.0)
+        self._client = httpx.AsyncClient(
+            transport=beneath, limits=limits, proxy=proxy, trust_env=False, follow_redirects=False, headers={}
+        )
+        self._client.headers.clear()
+        self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+
+    async def open(self, request: HttpRequest, connect_s: float) -> HttpxResponse:
+        timeout = httpx.Timeout(None, connect=connect_s, pool=connect_s)
+        try:
+            built = self._client.build_request(
+                request.method,
+                f"{request.origin}{request.path}",
+                headers=list(request.headers),
+                content=request.body,
+                timeout=timeout,
+            )
+            return HttpxResponse(await self._client.send(built, stream=True))
+        except httpx.HTTPError as error:
+            raise failure(error) from error
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def failure(error: httpx.HTTPError) -> TransportError:
+    """By the type that httpx raises: only what happened before a connection stood is known not to have been sent."""
+    kind: FailureKind = "lost"
+    if isinstance(error, _CONNECTING):
+        kind = "unreachable"
+    elif isinstance(error, httpx.PoolTimeout):
+        kind = "busy"
+    elif isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in str(error):
+        kind = "lost" if "incomplete" in str(error) or "peer closed" in str(error) else "malformed"
+    words = {
+        "unreachable": "cannot connect to the upstream",
+        "busy": "all connections to the upstream are in use",
+        "lost": "the upstream closed the connection before its answer was complete",
+        "malformed": "the upstream's answer is not proper HTTP",
+    }
+    return TransportError(kind, words[kind], sent=kind not in ("unreachable", "busy"))
