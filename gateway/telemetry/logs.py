@@ -17,6 +17,9 @@ Form = Literal["json", "console"]
 JSON = structlog.processors.JSONRenderer(serializer=lambda event, **_: msgspec.json.encode(event).decode())
 """msgspec writes a line in 1 us, the standard library in 8."""
 
+OURS = frozenset({"event", "timestamp", "request_id", "trace_id", "policy", "outcome", "end"})
+"""Fields that only this process writes; the others pass the redactor."""
+
 
 class RequestLog:
     """Writes to `out` (standard error when None). No text of a prompt or an answer can get here: a Settlement has none."""
@@ -39,7 +42,7 @@ class RequestLog:
 
     def _clean(self, _logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         for key, value in event.items():
-            if isinstance(value, str):
+            if isinstance(value, str) and key not in OURS:
                 event[key] = self._redactor.clean(value)
         return event
 

@@ -47,59 +47,59 @@ class Metrics:
             room = MAX_NAMES - len(self._known[kind])
             self._known[kind].update([name for name in fresh if name not in self._known[kind]][:room])
         self._series[names.POLICY_INFO].only(policy_hash)
-        self._series[names.RELOAD_COUNT].add(1, "ok")
+        self._series[names.RELOAD_COUNT].record(1, "ok")
         self._seed()
 
     def policy_refused(self) -> None:
-        self._series[names.RELOAD_COUNT].add(1, "failed")
+        self._series[names.RELOAD_COUNT].record(1, "failed")
 
     def arrived(self) -> None:
-        self._series[names.IN_FLIGHT].add(1)
+        self._series[names.IN_FLIGHT].record(1)
 
     def decided(self, decision_us: int | None, estimated: str | None) -> None:
         """`estimated` is one of `names.ESTIMATES`, or None when no estimate was asked for."""
         if decision_us is not None:
-            self._series[names.DECISION_DURATION].observe(decision_us / 1e6)
+            self._series[names.DECISION_DURATION].record(decision_us / 1e6)
         if estimated is not None:
-            self._series[names.ESTIMATE_COUNT].add(1, estimated)
+            self._series[names.ESTIMATE_COUNT].record(1, estimated)
 
     def attempted(
         self, model: str, duration_s: float, error_kind: str, usage: Usage | None, predicted_tokens: int | None
     ) -> None:
         """`predicted_tokens` None: residency was not consulted, so the attempt says nothing of its quality."""
         model = self._name("models", model)
-        self._series[names.ATTEMPT_COUNT].add(1, model)
-        self._series[names.ATTEMPT_DURATION].observe(duration_s, model)
+        self._series[names.ATTEMPT_COUNT].record(1, model)
+        self._series[names.ATTEMPT_DURATION].record(duration_s, model)
         if error_kind and error_kind != "cancelled":
             kind = error_kind if error_kind in names.KINDS else names.OTHER
-            self._series[names.UPSTREAM_ERRORS].add(1, model, kind)
+            self._series[names.UPSTREAM_ERRORS].record(1, model, kind)
         if usage is not None and predicted_tokens is not None:
-            self._series[names.PREFIX_PREDICTED].add(predicted_tokens, model)
-            self._series[names.PREFIX_REUSED].add(usage.cached_tokens, model)
+            self._series[names.PREFIX_PREDICTED].record(predicted_tokens, model)
+            self._series[names.PREFIX_REUSED].record(usage.cached_tokens, model)
 
     def settled(self, settlement: Settlement) -> None:
         decision, answered_by = settlement.decision, settlement.answered_by
         route = self._name("routes", decision.route if decision else names.NONE)
         model = self._name("models", answered_by.model if answered_by else names.NONE)
         ended = outcome(settlement)
-        self._series[names.IN_FLIGHT].add(-1)
-        self._series[names.REQUESTS].add(1, route, model, ended)
-        self._series[names.REQUEST_DURATION].observe(settlement.duration_ms / 1e3, model, ended)
+        self._series[names.IN_FLIGHT].record(-1)
+        self._series[names.REQUESTS].record(1, route, model, ended)
+        self._series[names.REQUEST_DURATION].record(settlement.duration_ms / 1e3, model, ended)
         if settlement.ttft_ms is not None:
-            self._series[names.TTFT].observe(settlement.ttft_ms / 1e3, model)
+            self._series[names.TTFT].record(settlement.ttft_ms / 1e3, model)
         if settlement.microusd:
-            self._series[names.SPEND].add(settlement.microusd, route, model)
+            self._series[names.SPEND].record(settlement.microusd, route, model)
         if settlement.usage is not None:
             self._used(settlement.usage, model)
 
     def dropped(self, signal: str, count: int) -> None:
         """`signal` is one of `names.SIGNALS`."""
-        self._series[names.TELEMETRY_DROPPED].add(count, signal)
+        self._series[names.TELEMETRY_DROPPED].record(count, signal)
 
     def _used(self, usage: Usage, model: str) -> None:
-        self._series[names.USED_INPUT].add(usage.prompt_tokens, model)
-        self._series[names.USED_OUTPUT].add(usage.completion_tokens, model)
-        self._series[names.USED_CACHED].add(usage.cached_tokens, model)
+        self._series[names.USED_INPUT].record(usage.prompt_tokens, model)
+        self._series[names.USED_OUTPUT].record(usage.completion_tokens, model)
+        self._series[names.USED_CACHED].record(usage.cached_tokens, model)
 
     def _name(self, kind: str, name: str) -> str:
         return name if name in self._known[kind] else names.OTHER

@@ -73,16 +73,18 @@ class RequestTrace:
 
     def attempt(self, call: Call, number: int, predicted_tokens: int | None) -> "AttemptTrace":
         kind, where = _at(call.replica)
-        asked = attributes.asked(call, number, predicted_tokens, self._stream, self._redactor)
         span = self._tracer.start_span(
             f"{names.CHAT} {call.model}",
             context=self._within,
             kind=kind,
-            attributes=asked | where,
+            attributes=self._asked(call, number, predicted_tokens) | where if self._span.is_recording() else None,
             links=[self._latest.link_from(call)] if self._latest else None,
         )
         self._latest = AttemptTrace(span, call)
         return self._latest
+
+    def _asked(self, call: Call, number: int, predicted_tokens: int | None) -> dict[str, attributes.Value]:
+        return attributes.asked(call, number, predicted_tokens, self._stream, self._redactor)
 
     def settle(self, settlement: Settlement) -> None:
         if self._span.is_recording():
