@@ -1,0 +1,72 @@
+"""One decoder layer without its attention: everything that looks at a row alone."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from backends.engine.layers.linear import Precision, linear
+from backends.engine.spec import ModelSpec, TensorSource
+
+
+class Layer:
+    """Queries, keys and values fused in one product, gate and up in another. The residual stream stays float32.
+
+    Rotary pairs lie side by side here, so that turning them is one complex product; queries and keys are reordered alike,
+    which leaves their dot products as they were.
+    """
+
+    def __init__(
+        self, spec: ModelSpec, source: TensorSource, index: int, precision: Precision, device: torch.device
+    ) -> None:
+        def read(name: str) -> Tensor:
+            return torch.from_numpy(source.tensor(f"layers.{index}.{name}")).to(device)
+
+        self.spec = spec
+        turned = (spec.heads + spec.kv_heads) * spec.head_dim
+        self._turned = turned
+        qkv = torch.cat([side_by_side(read("q"), spec.heads), side_by_side(read("k"), spec.kv_heads), read("v")])
+        self.qkv = linear(qkv, precision)
+        self.o, self.down = linear(read("o"), precision), linear(read("down"), precision)
+        self.gate_up = linear(torch.cat([read("gate"), read("up")]), precision)
+        self.attn_norm, self.mlp_norm = read("attn_norm"), read("mlp_norm")
+        self.bias = _bias(spec, read) if spec.qkv_bias else None
+        self.qk_norm = _head_norms(spec, read) if spec.qk_norm else None
+
+    def project(self, hidden: Tensor, turns: Tensor) -> Tensor:
+        """(m, hidden) → (m, (heads + 2 * kv_heads) * head_dim) float32: q, k turned by their positions, and v."""
+        spec = self.spec
+        mixed = self.qkv(F.rms_norm(hidden, (spec.hidden,), self.attn_norm, spec.rms_eps)).float()
+        if self.bias is not None:
+            mixed += self.bias
+        pairs = mixed[:, : self._turned].view(len(mixed), spec.heads + spec.kv_heads, spec.head_dim)
+        if self.qk_norm is not None:
+            pairs.copy_(F.rms_norm(pairs, (spec.head_dim,), None, spec.rms_eps) * self.qk_norm)
+        torch.view_as_complex(pairs.view(*pairs.shape[:2], -1, 2)).mul_(turns)
+        return mixed
+
+    def finish(self, hidden: Tensor, attended: Tensor) -> Tensor:
+        """Adds the attention's and the MLP's part to the residual stream, in place."""
+        hidden += self.o(attended)
+        inner = self.gate_up(F.rms_norm(hidden, (self.spec.hidden,), self.mlp_norm, self.spec.rms_eps))
+        gate, up = inner.chunk(2, dim=-1)
+        hidden += self.down(F.silu(gate).mul_(up))
+        return hidden
+
+
+def side_by_side(rows: Tensor, heads: int) -> Tensor:
+    """Rows of each head from (side, pair) to (pair, side)."""
+    size = len(rows) // heads // 2
+    return rows.view(heads, 2, size, *rows.shape[1:]).transpose(1, 2).reshape(rows.shape)
+
+
+def _bias(spec: ModelSpec, read: Callable[[str], Tensor]) -> Tensor:
+    q, k = side_by_side(read("q_bias"), spec.heads), side_by_side(read("k_bias"), spec.kv_heads)
+    return torch.cat([q, k, read("v_bias")])
+
+
+def _head_norms(spec: ModelSpec, read: Callable[[str], Tensor]) -> Tensor:
+    """(heads + kv_heads, head_dim): the one weight of all query heads, then that of all key heads."""
+    q, k = side_by_side(read("q_norm"), 1), side_by_side(read("k_norm"), 1)
+    return torch.cat([q.expand(spec.heads, -1), k.expand(spec.kv_heads, -1)])

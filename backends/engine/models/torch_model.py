@@ -1,0 +1,118 @@
+"""The engine's model in plain torch operations: the oracle, the fallback without a compiler, and the CUDA path."""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from backends.engine.api import Step
+from backends.engine.layers.agreement import cut
+from backends.engine.layers.attention import attend
+from backends.engine.layers.decoder import Layer
+from backends.engine.layers.linear import Int8, Precision, Table, linear
+from backends.engine.layers.pool import Pool
+from backends.engine.layers.rotary import rotary_table
+from backends.engine.models.measured import head_sizes, measured_sizes
+from backends.engine.models.plan import Group, Pass, Planner
+from backends.engine.spec import ModelSpec, TensorSource
+
+
+class TorchModel:
+    """Implements `LanguageModel`. One thread at a time.
+
+    Row independence rests on three facts: products run in row counts that were measured to agree bit for bit on this
+    machine, attention reduces each row alone in the order of positions, and all else is one operation per element.
+    """
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        source: TensorSource,
+        precision: Precision = "float32",
+        blocks: int = 512,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> None:
+        """`blocks` of 16 tokens make the KV pool. `threads` is torch's own, for the whole process; None leaves it alone."""
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self.spec, self.vocab_size, self.blocks = spec, spec.vocab_size, blocks
+        self.context = spec.context
+        place = torch.device(device)
+        with torch.inference_mode():
+            self._load(source, precision, place)
+            self._pool = Pool(spec, blocks, place)
+            self._turns = _turns(spec, min(spec.context, blocks * 16), place)
+            sizes = measured_sizes(spec, self._layers[0], self._turns[-1:])
+            self._head_sizes = head_sizes(spec, self._logits, place)
+        self._planner = Planner(self._pool, sizes, spec.heads, spec.heads // spec.kv_heads, spec.sliding_window)
+        self._scale = spec.head_dim**-0.5
+
+    def forward(self, step: Step) -> NDArray[np.float32]:
+        """Logits (m, vocab_size) of the wanted rows."""
+        with torch.inference_mode():
+            hidden = torch.cat([self._through(part) for part in self._planner.passes(step)])
+            wanted = hidden.index_select(0, torch.from_numpy(step.logit_rows.astype(np.int64)).to(hidden.device))
+            parts = [self._logits(_rows(wanted, start, size))[: end - start]
+                     for start, end, size in cut(len(wanted), self._head_sizes)]  # fmt: skip
+            logits = torch.cat(parts) if parts else wanted.new_empty(0, self.vocab_size)
+            return np.asarray(logits.float().cpu().numpy())
+
+    def _load(self, source: TensorSource, precision: Precision, place: torch.device) -> None:
+        spec = self.spec
+        self._layers = [Layer(spec, source, index, precision, place) for index in range(spec.layers)]
+        self._norm = torch.from_numpy(source.tensor("norm")).to(place)
+        embed = torch.from_numpy(source.tensor("embed")).to(place)
+        head = embed if spec.tied_head else torch.from_numpy(source.tensor("head")).to(place)
+        self._head = linear(head, "int8" if precision == "int4" else precision)
+        shared = self._head if isinstance(self._head, Int8) and spec.tied_head else None
+        self._embed = shared or Table(embed if precision == "float32" else embed.bfloat16())
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        return self._head(F.rms_norm(hidden, (self.spec.hidden,), self._norm, self.spec.rms_eps))
+
+    def _through(self, part: Pass) -> Tensor:
+        """The rows of one pass through all layers: (rows, hidden)."""
+        if part.begun is not None:
+            self._pool.clear(part.begun)
+        queries = self.spec.heads * self.spec.head_dim
+        turns = self._turns.index_select(0, part.positions)
+        hidden = self._embed.rows(part.tokens)
+        for index, layer in enumerate(self._layers):
+            mixed = layer.project(hidden, turns)
+            self._pool.write(index, part.slots, mixed[:, queries:])
+            hidden = layer.finish(hidden, self._attended(index, part, mixed[:, :queries]))
+        return hidden[: part.end - part.start]
+
+    def _attended(self, index: int, part: Pass, queries: Tensor) -> Tensor:
+        found = [self._group(index, group, queries) for group in part.groups]
+        together = found[0] if len(found) == 1 else torch.cat(found)
+        return together if part.back is None else together.index_select(0, part.back)
+
+    def _group(self, index: int, group: Group, queries: Tensor) -> Tensor:
+        """(pieces * size, heads * head_dim) of one group of equal pieces."""
+        spec, many = self.spec, len(group.pieces)
+        shape = (many, group.size, spec.kv_heads, spec.heads // spec.kv_heads, spec.head_dim)
+        taken = queries.index_select(0, group.take).view(shape).transpose(1, 2)
+        each = taken.reshape(many, spec.kv_heads, -1, spec.head_dim).unbind(0)
+        values = [
+            attend(query, [reach.tile(index) for reach in piece.reaches], piece.masks, self._scale)
+            for query, piece in zip(each, group.pieces, strict=True)
+        ]
+        together = values[0][None] if many == 1 else torch.stack(values)
+        turned = together.view(many, shape[2], shape[1], shape[3], shape[4]).transpose(1, 2)
+        return turned.reshape(many * group.size, spec.heads * spec.head_dim)
+
+
+def _rows(rows: Tensor, start: int, size: int) -> Tensor:
+    """`size` rows from `start`, zeros where there are none."""
+    part = rows[start : start + size]
+    return part if len(part) == size else F.pad(part, (0, 0, 0, size - len(part)))
+
+
+def _turns(spec: ModelSpec, positions: int, place: torch.device) -> Tensor:
+    """(positions, 1, head_dim / 2) complex: what each position turns a rotary pair by."""
+    cosines, sines = rotary_table(spec, positions)
+    return torch.complex(torch.from_numpy(cosines), torch.from_numpy(sines)).to(place)[:, None, :]
