@@ -1,0 +1,131 @@
+"""Laws of the Chat Completions dialect: hostile bodies, unknown fields, streams cut anywhere, streams put right."""
+
+import json
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.forward import Habits, upstream_body
+from backends.dialects.openai_chat.relay import ChunkError, Relay
+from backends.dialects.openai_chat.reported import ReportedError
+from backends.dialects.openai_chat.request import read_chat
+from backends.dialects.openai_chat.stream import Renderer
+from backends.dialects.openai_chat.whole import AnswerError, correct_whole
+from backends.messages import Delta, Finish, Wire
+from backends.sse import Decoder
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KNOWN = ["model", "messages", "stream", "stream_options", "max_tokens", "n", "stop", "temperature", "seed", "tools"]
+KNOWN += ["logit_bias", "top_logprobs", "response_format", "role", "content", "type", "text", "tool_calls", "function"]
+BODIES = st.dictionaries(st.sampled_from(KNOWN), JSON | st.lists(st.dictionaries(st.sampled_from(KNOWN), JSON)))
+PLAIN = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+@given(st.binary(max_size=40) | BODIES.map(lambda body: json.dumps({**PLAIN, **body}).encode()))
+def test_whatever_the_body_is_it_is_read_or_refused_by_name(raw: bytes) -> None:
+    try:
+        request = read_chat(raw)
+    except RequestFault as fault:
+        assert fault.message
+    else:
+        assert request.messages
+        assert msgspec.json.decode(upstream_body(request, "other", Habits()))["model"] == "other"
+
+
+@given(st.dictionaries(st.text(max_size=6).map(lambda key: f"x_{key}"), JSON, max_size=4), st.booleans())
+def test_fields_that_nobody_knows_go_upstream_as_they_came(unknown: dict[str, Any], stream: bool) -> None:
+    raw = json.dumps({**PLAIN, **unknown, "stream": stream}).encode()
+
+    sent = json.loads(upstream_body(read_chat(raw), "m", Habits()))
+
+    asked = {"stream_options": {"include_usage": True}} if stream else {}
+    assert sent == {**PLAIN, **unknown, "stream": stream, **asked}
+
+
+TEXTS = st.lists(st.tuples(st.integers(0, 2), st.text(min_size=1, max_size=6)), max_size=12)
+
+
+@given(TEXTS, st.booleans())
+def test_what_is_rendered_is_read_back_with_one_role_and_one_finish_for_each_choice(
+    texts: list[tuple[int, str]], shows_usage: bool
+) -> None:
+    request = read_chat(json.dumps({**PLAIN, "n": 3, "stream": True}).encode())
+    renderer = Renderer(request, "m", "chatcmpl-1", 1)
+
+    stream = b"".join(renderer.render(Delta(text, index)) for index, text in texts)
+    stream += b"".join(renderer.render(Finish("stop", index)) for index in (2, 0, 1)) + renderer.end() + renderer.end()
+
+    events = [event.data for event in Decoder().feed(stream)]
+    assert events.pop() == b"[DONE]"
+    choices = [choice for event in events for choice in json.loads(event)["choices"]]
+    for index in range(3):
+        mine = [choice for choice in choices if choice["index"] == index]
+        assert "".join(c["delta"].get("content") or "" for c in mine) == "".join(t for i, t in texts if i == index)
+        assert ["role" in c["delta"] for c in mine] == [True] + [False] * (len(mine) - 1)
+        assert [c["finish_reason"] for c in mine] == [None] * (len(mine) - 1) + ["stop"]
+
+
+@given(st.lists(st.binary(max_size=30) | JSON.map(lambda value: json.dumps(value).encode()), max_size=6))
+def test_an_upstream_that_talks_nonsense_is_refused_without_a_traceback(events: list[bytes]) -> None:
+    relay = Relay("m", choices=1, shows_usage=True, keeps_stop=False)
+    try:
+        for data in events:
+            relay.push(data)
+        relay.tail()
+    except (ChunkError, ReportedError):
+        pass
+
+
+@given(JSON | BODIES)
+def test_an_answer_that_is_no_answer_is_refused_without_a_traceback(value: Any) -> None:
+    try:
+        body, _ = correct_whole(json.dumps(value).encode(), "m", keeps_stop=False)
+    except (AnswerError, ReportedError):
+        return
+    assert json.loads(body)["model"] == "m"
+
+
+DELTAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": st.sampled_from(["assistant", None, ""]),
+        "content": st.sampled_from(["a", "", None]),
+        "tool_calls": st.lists(
+            st.fixed_dictionaries(
+                {"function": st.fixed_dictionaries({}, optional={"name": st.just("f"), "arguments": st.just("{}")})},
+                optional={"index": st.integers(0, 2), "id": st.sampled_from(["call_a", "call_b", "", None])},
+            ),
+            max_size=2,
+        ),
+    },
+)
+CHOICES = st.fixed_dictionaries(
+    {
+        "index": st.integers(0, 1),
+        "delta": DELTAS,
+        "finish_reason": st.sampled_from([None, None, None, "stop", "length"]),
+    }
+)
+
+
+@given(st.lists(st.lists(CHOICES, max_size=2), max_size=10))
+def test_whatever_an_upstream_streams_clients_can_accumulate_it(chunks: list[list[dict[str, Any]]]) -> None:
+    relay = Relay("m", choices=2, shows_usage=False, keeps_stop=False)
+
+    wires = [wire for choices in chunks for wire in relay.push(json.dumps({"id": "c", "choices": choices}).encode())]
+
+    shown = [choice for wire in wires for choice in json.loads(wire.data)["choices"]]
+    assert all(isinstance(wire, Wire) and json.loads(wire.data)["choices"] for wire in wires)
+    for index in (0, 1):
+        mine = [choice for choice in shown if choice["index"] == index]
+        assert ["role" in choice["delta"] for choice in mine] == [True] * bool(mine) + [False] * (len(mine) - 1)
+        assert sum(choice["finish_reason"] is not None for choice in mine) <= 1
+        calls = [call for choice in mine for call in choice["delta"].get("tool_calls") or []]
+        assert [call["index"] for call in calls if "id" in call] == list(range(len({c["index"] for c in calls})))

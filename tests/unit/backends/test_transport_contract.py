@@ -1,0 +1,314 @@
+"""What every transport promises, over real sockets: failures told apart, cancellation that arrives, nothing added."""
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from upstreams.fake_upstream import (
+    DONE,
+    Cut,
+    FakeUpstream,
+    Reply,
+    Until,
+    chat_answer,
+    event,
+    fake_upstream,
+    json_reply,
+    sse_reply,
+    text_chunk,
+    unused_port,
+)
+
+from backends.transport import FastTransport, HttpRequest, PoolLimits, Transport, TransportError, locate
+from backends.transport.decoding import BodyReader
+from backends.transport.fast import serialise
+from backends.transport.over_httpx import HttpxTransport
+
+MAKERS: list[Callable[[], Transport]] = [FastTransport, HttpxTransport]
+
+
+@pytest.fixture(params=MAKERS, ids=["fast", "httpx"])
+async def transport(request: pytest.FixtureRequest) -> AsyncIterator[Transport]:
+    made: Transport = request.param()
+    yield made
+    await made.aclose()
+
+
+@pytest.fixture
+async def fast() -> AsyncIterator[FastTransport]:
+    made = FastTransport()
+    yield made
+    await made.aclose()
+
+
+def post(upstream: FakeUpstream, *headers: tuple[str, str], body: bytes = b"{}") -> HttpRequest:
+    return HttpRequest("POST", locate(upstream.base)[0], "/v1/x", headers, body)
+
+
+async def body_of(transport: Transport, request: HttpRequest) -> bytes:
+    response = await transport.open(request, 1.0)
+    try:
+        return await BodyReader(response).read_all(1 << 20)
+    finally:
+        await response.aclose()
+
+
+async def test_a_whole_answer_comes_back_and_its_connection_is_used_again(transport: Transport) -> None:
+    async with fake_upstream(json_reply({"a": 1})) as upstream:
+        bodies = [await body_of(transport, post(upstream)) for _ in range(3)]
+
+        assert bodies == [b'{"a":1}'] * 3
+        assert upstream.connections == 1
+
+
+async def test_the_header_set_is_exactly_what_was_given(transport: Transport) -> None:
+    async with fake_upstream(json_reply({}, headers=[("set-cookie", "s=1")])) as upstream:
+        for _ in range(2):
+            await body_of(transport, post(upstream, ("x-a", "1"), body=b"12345"))
+
+        names = sorted(name for name, _ in upstream.last.headers)
+        assert names == ["content-length", "host", "x-a"]
+        assert upstream.last.header("content-length") == "5"
+
+
+async def test_a_redirect_is_an_answer_like_any_other(transport: Transport) -> None:
+    async with fake_upstream(json_reply({}, 307, [("location", "/elsewhere")])) as upstream:
+        response = await transport.open(post(upstream), 1.0)
+        await response.aclose()
+
+        assert response.status == 307
+        assert len(upstream.received) == 1
+
+
+async def test_a_refused_connection_is_known_not_to_have_been_sent(transport: Transport) -> None:
+    request = HttpRequest("POST", locate(f"http://127.0.0.1:{unused_port()}")[0], "/")
+
+    with pytest.raises(TransportError) as failure:
+        await transport.open(request, 1.0)
+
+    assert (failure.value.kind, failure.value.sent) == ("unreachable", False)
+
+
+@pytest.mark.parametrize("how", [Cut.EOF, Cut.RESET])
+@pytest.mark.parametrize("before", [(), (b"HTTP/1.1 200 OK\r\ncontent-le",)], ids=["nothing", "half a head"])
+async def test_a_request_without_an_answer_may_have_been_done(
+    transport: Transport, how: Cut, before: tuple[bytes, ...]
+) -> None:
+    async with fake_upstream(Reply((*before, how), framing="raw")) as upstream:
+        with pytest.raises(TransportError) as failure:
+            await body_of(transport, post(upstream))
+
+        assert (failure.value.kind, failure.value.sent) == ("lost", True)
+        assert len(upstream.received) == 1
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n"
+
+
+@pytest.mark.parametrize("how", [Cut.EOF, Cut.RESET])
+@pytest.mark.parametrize("wire", [HEAD + b"half", CHUNKED, CHUNKED + b"5\r\nhe"], ids=["length", "chunk", "half chunk"])
+async def test_a_body_shorter_than_promised_is_lost_and_not_short(transport: Transport, wire: bytes, how: Cut) -> None:
+    async with fake_upstream(Reply((wire, how), framing="raw")) as upstream:
+        with pytest.raises(TransportError) as failure:
+            await body_of(transport, post(upstream))
+
+        assert (failure.value.kind, failure.value.sent) == ("lost", True)
+
+
+async def test_a_body_without_a_length_ends_with_its_connection(transport: Transport) -> None:
+    async with fake_upstream(Reply((b"abc", b"def"), framing="close")) as upstream:
+        assert await body_of(transport, post(upstream)) == b"abcdef"
+
+
+async def test_giving_up_in_mid_body_closes_the_connection_at_once(transport: Transport) -> None:
+    async with fake_upstream(sse_reply(text_chunk("a"), Until(asyncio.Event()))) as upstream:
+        response = await transport.open(post(upstream), 1.0)
+        await response.read()
+        await response.aclose()
+
+        await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
+
+
+async def test_cancelling_before_the_head_closes_the_connection_at_once(transport: Transport) -> None:
+    async with fake_upstream(Reply((Until(asyncio.Event()),), framing="raw")) as upstream:
+        task = asyncio.create_task(transport.open(post(upstream), 1.0))
+        await upstream.until(lambda u: len(u.received) == 1)
+        task.cancel()
+
+        await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
+        assert (await asyncio.gather(task, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+async def test_a_packed_body_is_unpacked(transport: Transport, pack: Callable[[bytes], bytes]) -> None:
+    name = "gzip" if pack is gzip.compress else "deflate"
+    packed = pack(b"hello " * 100)
+    reply = Reply((packed[:7], packed[7:]), headers=(("content-encoding", name),), framing="chunked")
+    async with fake_upstream(reply) as upstream:
+        assert await body_of(transport, post(upstream)) == b"hello " * 100
+
+
+async def test_a_decompression_bomb_is_an_error_and_not_a_memory(fast: FastTransport) -> None:
+    bomb = gzip.compress(bytes(1 << 22))
+    async with fake_upstream(Reply((bomb,), headers=(("content-encoding", "gzip"),), framing="length")) as upstream:
+        response = await fast.open(post(upstream), 1.0)
+        with pytest.raises(TransportError, match="unpacks to more"):
+            await BodyReader(response, max_piece=1 << 16).read()
+        await response.aclose()
+
+
+async def test_a_packed_body_that_ends_in_the_middle_is_lost(fast: FastTransport) -> None:
+    packed = gzip.compress(b"hello " * 100)[:-9]
+    async with fake_upstream(Reply((packed,), headers=(("content-encoding", "gzip"),), framing="length")) as upstream:
+        with pytest.raises(TransportError) as failure:
+            await body_of(fast, post(upstream))
+
+        assert failure.value.kind == "lost"
+
+
+async def test_a_body_beyond_its_bound_is_refused(fast: FastTransport) -> None:
+    async with fake_upstream(Reply((b"x" * 5000,), framing="chunked")) as upstream:
+        response = await fast.open(post(upstream), 1.0)
+        with pytest.raises(TransportError, match="larger than 4000"):
+            await BodyReader(response).read_all(4000)
+        await response.aclose()
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"no http at all\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x-a: 1\r\n" * 129 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nx-a: " + b"a" * 70_000,
+        b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nab",
+    ],
+    ids=["not http", "too many headers", "endless header", "upgrade", "two lengths"],
+)
+async def test_a_head_that_is_not_proper_http_is_malformed(fast: FastTransport, wire: bytes) -> None:
+    async with fake_upstream(Reply((wire, Until(asyncio.Event())), framing="raw")) as upstream:
+        with pytest.raises(TransportError) as failure:
+            await body_of(fast, post(upstream))
+
+        assert (failure.value.kind, failure.value.sent) == ("malformed", True)
+        assert fast.in_use == 0
+
+
+async def test_interim_responses_are_passed_over(fast: FastTransport) -> None:
+    wire = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+    async with fake_upstream(Reply((wire, Until(asyncio.Event())), framing="raw")) as upstream:
+        response = await fast.open(post(upstream), 1.0)
+
+        assert (response.status, "link" in response.headers, await response.read()) == (200, False, b"ok")
+        await response.aclose()
+
+
+async def test_bytes_after_the_answer_poison_the_connection_but_not_the_answer(fast: FastTransport) -> None:
+    lie = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil"
+    async with fake_upstream(Reply((lie, Until(asyncio.Event())), framing="raw"), json_reply({})) as upstream:
+        assert await body_of(fast, post(upstream)) == b"ok"
+        assert await body_of(fast, post(upstream)) == b"{}"
+        assert upstream.connections == 2
+
+
+async def test_a_connection_that_the_peer_closed_while_idle_is_not_used(fast: FastTransport) -> None:
+    closing = Reply((b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", Cut.EOF), framing="raw")
+    async with fake_upstream(closing, json_reply({})) as upstream:
+        await body_of(fast, post(upstream))
+        await upstream.until(lambda u: u.open_connections == 0)
+
+        assert await body_of(fast, post(upstream)) == b"{}"
+
+
+async def test_only_an_idempotent_request_is_repeated_when_a_used_connection_breaks(fast: FastTransport) -> None:
+    gone = Reply((Cut.EOF,), framing="raw")
+    async with fake_upstream(json_reply({}), gone, json_reply({}), gone, json_reply({})) as upstream:
+        await body_of(fast, post(upstream))
+        get = HttpRequest("GET", locate(upstream.base)[0], "/v1/models")
+        assert await body_of(fast, get) == b"{}"
+        with pytest.raises(TransportError):
+            await body_of(fast, post(upstream))
+
+        assert [got.method for got in upstream.received] == ["POST", "GET", "GET", "POST"]
+
+
+async def test_the_pool_is_bounded_and_says_so_when_nobody_leaves() -> None:
+    fast = FastTransport(PoolLimits(connections=2))
+    async with fake_upstream(sse_reply(text_chunk("a"), Until(asyncio.Event()))) as upstream:
+        held = [await fast.open(post(upstream), 1.0) for _ in range(2)]
+        with pytest.raises(TransportError) as failure:
+            await fast.open(post(upstream), 0.05)
+        assert (failure.value.kind, failure.value.sent, fast.in_use) == ("busy", False, 2)
+
+        waiting = asyncio.create_task(fast.open(post(upstream), 1.0))
+        await asyncio.sleep(0)
+        await held[0].aclose()
+        held.append(await waiting)
+        for response in held:
+            await response.aclose()
+        assert fast.in_use == 0
+        await fast.aclose()
+
+
+async def test_a_reader_that_stops_reading_stops_the_peer(fast: FastTransport) -> None:
+    written = 0
+
+    def much(_: object) -> Reply:
+        nonlocal written
+        written = 64
+        return Reply(tuple(b"x" * (1 << 18) for _ in range(64)))
+
+    async with fake_upstream(much) as upstream:
+        response = await fast.open(post(upstream), 1.0)
+        sizes = [len(await response.read())]
+        while piece := await response.read():
+            sizes.append(len(piece))
+        await response.aclose()
+
+        assert sum(sizes) == written << 18
+        assert max(sizes) <= 1 << 20
+
+
+async def test_a_whole_answer_with_a_late_end_keeps_its_connection(fast: FastTransport) -> None:
+    end = asyncio.Event()
+    async with fake_upstream(sse_reply(DONE, Until(end)), json_reply({})) as upstream:
+        response = await fast.open(post(upstream), 1.0)
+        await response.read()
+        await response.aclose(whole=True)
+        assert fast.in_use == 1
+        end.set()
+        await upstream.until(lambda u: u.open_connections == 1)
+        while fast.in_use:
+            await asyncio.sleep(0)
+
+        await body_of(fast, post(upstream))
+        assert upstream.connections == 1
+
+
+def test_uvloop_carries_the_same_transport() -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def twice() -> tuple[list[bytes], int]:
+        fast = FastTransport()
+        async with fake_upstream(chat_answer("x"), sse_reply(event("hi"))) as upstream:
+            bodies = [await body_of(fast, post(upstream)) for _ in range(2)]
+            await fast.aclose()
+            return bodies, upstream.connections
+
+    bodies, connections = uvloop.run(twice())
+    assert (bodies[1], connections) == (b"data: hi\n\n", 1)
+
+
+@pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\nb", "a\0b"])
+def test_a_header_cannot_smuggle_another(value: str) -> None:
+    with pytest.raises(ValueError, match="line end"):
+        serialise(HttpRequest("POST", locate("http://u")[0], "/", (("x-a", value),)))
+
+
+def test_a_request_does_not_print_its_key() -> None:
+    request = HttpRequest("POST", locate("http://u")[0], "/v1", (("authorization", "Bearer sk-1"),), b"prompt")
+
+    assert repr(request) == "HttpRequest(POST http://u/v1)"
