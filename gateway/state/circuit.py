@@ -1,5 +1,6 @@
 """When to stop asking a shared store, and when to try it again."""
 
+import math
 from collections.abc import Callable
 
 FAILURES_TO_OPEN = 3
@@ -10,12 +11,15 @@ LONGEST_PAUSE_S = 8.0
 class Circuit:
     """Closed: ask. Open: don't, but let one probe through after each pause; pauses double while probes fail.
 
+    Failures less than `apart_s` after one that was counted are the same hiccup, seen by several requests.
     `clock` counts seconds and never goes back.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], apart_s: float) -> None:
         self._clock = clock
+        self._apart_s = apart_s
         self._failures = 0
+        self._counted_at = -math.inf
         self._pause_s = FIRST_PAUSE_S
         self._probe_at: float | None = None
         self._probing = False
@@ -28,6 +32,9 @@ class Circuit:
         self._failures = 0
 
     def failed(self) -> None:
+        if self._clock() - self._counted_at < self._apart_s:
+            return
+        self._counted_at = self._clock()
         self._failures += 1
         if self._failures >= FAILURES_TO_OPEN:
             self.open()

@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TypeVar
 
 from redis.asyncio import Redis
-from redis.asyncio.connection import BlockingConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 
 from gateway.state.circuit import Circuit
+from gateway.state.lane import DEADLINE_S
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_index import Found, RedisIndex
 
@@ -20,21 +21,19 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-DEADLINE_S = 1.0
-"""After which one exchange is given up and its connection closed. No request waits that long."""
+QUIET_S = 60.0
+"""Between two warnings."""
 
-MOST_COMPLAINTS = 16
-CONNECTIONS = 16
-MAX_PENDING = 64
+MAX_PENDING = 128
 """Exchanges under way; beyond it the mirror answers."""
 
 
 class RedisResidency:
     """Redis' answer and the mirror's, joined: a replica holds what either knows.
 
-    A request waits for Redis at most `wait_s`. Each exchange runs in a task of its own, which a request that goes
-    away does not cancel: so no connection is left with an answer that nobody read. After three failures Redis is
-    not asked until a probe, which no request waits for, was answered within `wait_s`.
+    A request waits for Redis at most `wait_s`. Each exchange runs in a task of its own, which a request that goes away
+    does not cancel. After failures in three waits on end Redis is not asked until a probe, which no request waits for,
+    was answered within `wait_s`.
     `clock` counts seconds since the epoch, `monotonic` never goes back.
     """
 
@@ -52,11 +51,13 @@ class RedisResidency:
         self._index = RedisIndex(_client(url), max_blocks=max_blocks, clock=clock, namespace=namespace)
         self._mirror = mirror
         self._wait_s = wait_s
-        self._circuit = Circuit(monotonic)
+        self._circuit = Circuit(monotonic, wait_s)
         self._pending: set[asyncio.Task[object]] = set()
         self._generations: dict[str, str] = {}
         self._owed: set[str] = set()
-        self._complaints: set[str] = set()
+        self._monotonic = monotonic
+        self._quiet_until = -math.inf
+        self._has_complained = False
 
     @property
     def is_shared(self) -> bool:
@@ -126,7 +127,7 @@ class RedisResidency:
             return None
         if len(self._pending) >= MAX_PENDING:
             return None
-        return self._start(_within_deadline(work()), "residency-exchange")
+        return self._start(work(), "residency-exchange")
 
     def _judge(self, task: "asyncio.Task[T]") -> T | None:
         why = _failure(task)
@@ -142,10 +143,16 @@ class RedisResidency:
         return None
 
     def _complain(self, why: str) -> None:
-        """Once for each reason, until a probe went well."""
-        if why not in self._complaints and len(self._complaints) < MOST_COMPLAINTS:
-            self._complaints.add(why)
+        """Once a minute at most, whatever the reason and however often Redis comes and goes."""
+        if self._monotonic() >= self._quiet_until:
+            self._quiet_until = self._monotonic() + QUIET_S
+            self._has_complained = True
             _log.warning("Redis fails for prefix residency, this process answers from what it knows: %s", why)
+
+    def _rejoice(self) -> None:
+        if self._has_complained:
+            self._has_complained = False
+            _log.info("Redis answers for prefix residency again")
 
     def _probe_if_due(self) -> None:
         if self._circuit.take_probe():
@@ -162,8 +169,7 @@ class RedisResidency:
                 for replica in tuple(self._owed):
                     await self._pay(replica)
             well = True
-            self._complaints.clear()
-            _log.info("Redis answers for prefix residency")
+            self._rejoice()
         except (RedisError, OSError) as error:  # TimeoutError is an OSError
             self._complain(f"{type(error).__name__}: {error}")
         finally:
@@ -180,11 +186,6 @@ class RedisResidency:
         self._pending.discard(task)
         if not task.cancelled():
             task.exception()  # read, so that a late failure is not reported as lost
-
-
-async def _within_deadline(exchange: Coroutine[None, None, T]) -> T:
-    async with asyncio.timeout(DEADLINE_S):
-        return await exchange
 
 
 def _failure(task: "asyncio.Task[T]") -> str | None:
@@ -208,14 +209,12 @@ def _is_demoted(task: "asyncio.Task[T]") -> bool:
 
 
 def _client(url: str) -> Redis:
-    """Connects when first used. One try more covers a connection that the server closed while it lay in the pool."""
-    pool = BlockingConnectionPool.from_url(
+    """Connects when first used. One try more covers a connection that the server closed while it lay idle."""
+    return Redis.from_url(
         url,
-        max_connections=CONNECTIONS,
-        timeout=DEADLINE_S,
+        max_connections=2,
         socket_timeout=DEADLINE_S,
         socket_connect_timeout=DEADLINE_S,
         retry=Retry(NoBackoff(), 1),
         protocol=2,
     )
-    return Redis.from_pool(pool)

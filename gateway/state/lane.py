@@ -1,0 +1,95 @@
+"""One connection to Redis, and one task that owns it. What is asked while an exchange is under way goes out together next."""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError
+
+DEADLINE_S = 1.0
+"""After which an exchange is given up and the connection closed. No request waits that long."""
+
+TOGETHER = 64
+"""Commands of one exchange."""
+
+Word = str | bytes | int
+Command = tuple[Word, ...]
+
+
+class Script:
+    """A Lua script by its digest."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = path.read_text(encoding="utf-8")
+        self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+class Lane:
+    """Commands in, replies out, in order. A caller that goes away leaves its reply unread, never to another.
+
+    A new connection costs milliseconds, so a burst over a pool would find most of its connections cold; here a burst
+    is one write and one read. Raises what Redis raises, and TimeoutError after DEADLINE_S.
+    """
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+        self._waiting: list[tuple[Command, asyncio.Future[Any]]] = []
+        self._pump: asyncio.Task[None] | None = None
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Word]) -> Any:
+        """The script's reply. It is loaded again when the server lost it."""
+        command = ("EVALSHA", script.digest, len(keys), *keys, *args)
+        try:
+            return await self.ask(*command)
+        except NoScriptError:
+            await self.ask("SCRIPT LOAD", script.text)
+            return await self.ask(*command)
+
+    async def ask(self, *command: Word) -> Any:
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((command, reply))
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._run(), name="redis-lane")
+        return await reply
+
+    async def drop_connection(self) -> None:
+        """The next command connects afresh."""
+        await self._client.connection_pool.disconnect(inuse_connections=False)
+
+    async def aclose(self) -> None:
+        if self._pump is not None:
+            self._pump.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._pump
+        await self._client.aclose()
+
+    async def _run(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
+            batch = [(command, reply) for command, reply in batch if not reply.done()]
+            for (_, reply), outcome in zip(batch, await self._exchange([command for command, _ in batch]), strict=True):
+                _resolve(reply, outcome)
+
+    async def _exchange(self, commands: Sequence[Command]) -> Sequence[Any]:
+        """A reply, or an exception, for each command."""
+        try:
+            async with asyncio.timeout(DEADLINE_S), self._client.pipeline(transaction=False) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                replies: Sequence[Any] = await pipeline.execute(raise_on_error=False)
+                return replies
+        except Exception as error:  # whatever it is, each caller is to have it
+            return [error] * len(commands)
+
+
+def _resolve(reply: "asyncio.Future[Any]", outcome: Any) -> None:
+    if reply.done():
+        return
+    if isinstance(outcome, Exception):
+        reply.set_exception(outcome)
+    else:
+        reply.set_result(outcome)
