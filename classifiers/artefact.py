@@ -1,0 +1,113 @@
+"""A trained classifier on disk: numbers in safetensors, everything else in a JSON manifest. No code is ever loaded."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from classifiers.features import NAMES
+from classifiers.heads import blend
+from classifiers.heads.blend import Blend
+from classifiers.heads.inputs import HEADS
+from policies.estimates import Calibration
+
+FORMAT = 1
+SHIPPED = Path(__file__).parent / "shipped"
+MANIFEST, TENSORS = "manifest.json", "heads.safetensors"
+PROBE_TEXT = "What is the capital of France, and why did it become one?"
+"""Embedded once in training and once at opening: another encoder gives another vector, and the heads know only theirs."""
+
+
+class ArtefactRefused(Exception):
+    """The artefact is missing, damaged or of another make; the message says which and what to do."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`card` says what it was trained on and what that means; `metrics` how it did; `digest` covers all of it."""
+
+    format: int
+    name: str
+    trained_on: str
+    encoder: str
+    width: int
+    features: tuple[str, ...]
+    heads: tuple[str, ...]
+    tensors_sha256: str
+    card: Mapping[str, object]
+    metrics: Mapping[str, float]
+    libraries: Mapping[str, str]
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """Ready to score: the blend, the calibration sample, the embedding of PROBE_TEXT (float32 [width])."""
+
+    manifest: Manifest
+    blend: Blend
+    calibration: Calibration
+    probe: NDArray[np.float32]
+
+
+def save(
+    folder: Path, manifest: Manifest, head: Blend, sample: NDArray[np.float64], probe: NDArray[np.float32]
+) -> Manifest:
+    """Writes both files; fills in the two digests. `sample` is P(good) of held-out prompts, [n, 2]."""
+    from safetensors.numpy import save as pack
+
+    parts = {**head.tensors(), "sample": sample.astype(np.float32), "probe": probe.astype(np.float32)}
+    packed = pack({name: np.ascontiguousarray(value) for name, value in sorted(parts.items())})
+    sealed = msgspec.structs.replace(manifest, tensors_sha256=hashlib.sha256(packed).hexdigest(), digest="")
+    sealed = msgspec.structs.replace(sealed, digest=_digest(sealed))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / TENSORS).write_bytes(packed)
+    text = json.dumps(msgspec.to_builtins(sealed), indent=1, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    return sealed
+
+
+def load(folder: Path) -> Artefact:
+    """Reads and verifies. Raises ArtefactRefused."""
+    from safetensors.numpy import load as unpack
+
+    manifest = _manifest(folder)
+    packed = _bytes(folder / TENSORS)
+    if hashlib.sha256(packed).hexdigest() != manifest.tensors_sha256:
+        raise ArtefactRefused(f"{folder / TENSORS} is not the file that {MANIFEST} describes: fetch or train it again")
+    tensors = unpack(packed)
+    try:
+        sample = {head: tuple(tensors["sample"][:, at].tolist()) for at, head in enumerate(HEADS)}
+        return Artefact(
+            manifest, blend.load(tensors), Calibration(p_good=sample, artefact=manifest.digest[:12]), tensors["probe"]
+        )
+    except KeyError as error:
+        raise ArtefactRefused(f"{folder / TENSORS} lacks the tensor {error}") from error
+
+
+def _manifest(folder: Path) -> Manifest:
+    try:
+        manifest = msgspec.json.decode(_bytes(folder / MANIFEST), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise ArtefactRefused(f"{folder / MANIFEST} is not a manifest of format {FORMAT}: {error}") from error
+    if _digest(msgspec.structs.replace(manifest, digest="")) != manifest.digest:
+        raise ArtefactRefused(f"{folder / MANIFEST} was changed after it was written: fetch or train it again")
+    if manifest.format != FORMAT or manifest.features != NAMES or manifest.heads != HEADS:
+        raise ArtefactRefused(f"{folder} was trained for another release (other features or heads): train it again")
+    return manifest
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtefactRefused(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _digest(manifest: Manifest) -> str:
+    """sha256 over the manifest as sorted JSON, its own digest left empty."""
+    return hashlib.sha256(msgspec.json.encode(manifest, order="sorted")).hexdigest()

@@ -1,0 +1,117 @@
+"""How well a score routes between two models. Definitions: README, "What the table says".
+
+Notation: q_small, q_large are the qualities of the two models on each prompt, gain = q_large - q_small. Prompts go to
+the large model in the order of their score, highest first; equal scores share their gain evenly.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Mean quality against the share of prompts that went to the large model, both starting at share 0."""
+
+    share: Floats
+    quality: Floats
+
+
+def deferral_curve(score: Floats, q_small: Floats, q_large: Floats) -> Curve:
+    """One point per distinct score; between points quality is linear, which is what breaking ties by a coin gives."""
+    order = np.argsort(-score, kind="stable")
+    ends = np.append(np.nonzero(np.diff(score[order]))[0], len(score) - 1)
+    gained = np.cumsum((q_large - q_small)[order])[ends] / len(score)
+    share = np.append(0.0, (ends + 1) / len(score))
+    return Curve(share, q_small.mean() + np.append(0.0, gained))
+
+
+def apgr(score: Floats, q_small: Floats, q_large: Floats) -> float:
+    """Average performance gap recovered: the integral of (quality - Q_small) / (Q_large - Q_small) over the share.
+
+    0.5 is random; above 1 is possible where the small model sometimes wins. Ong et al., RouteLLM, arXiv 2406.18665.
+    Raises ValueError where the large model isn't better on average, for then there is no gap to recover.
+
+    >>> q = np.array([0.0, 1.0]); apgr(np.array([1.0, 0.0]), q, np.ones(2))
+    0.75
+    """
+    gap = _gap(q_small, q_large)
+    curve = deferral_curve(score, q_small, q_large)
+    return float((np.trapezoid(curve.quality, curve.share) - q_small.mean()) / gap)
+
+
+def cpt(score: Floats, q_small: Floats, q_large: Floats, recovered: float) -> float:
+    """Call-performance threshold: the smallest share of large calls that recovers this part of the gap (0..1)."""
+    target = q_small.mean() + recovered * _gap(q_small, q_large)
+    curve = deferral_curve(score, q_small, q_large)
+    reached = int(np.argmax(curve.quality >= target - 1e-12))
+    if reached == 0:
+        return 0.0
+    (x0, x1), (y0, y1) = curve.share[reached - 1 : reached + 1], curve.quality[reached - 1 : reached + 1]
+    return float(x0 + (x1 - x0) * (target - y0) / (y1 - y0))
+
+
+def recovered_at(share: float, score: Floats, q_small: Floats, q_large: Floats) -> float:
+    """The part of the gap that this share of large calls recovers."""
+    curve = deferral_curve(score, q_small, q_large)
+    return float((np.interp(share, curve.share, curve.quality) - q_small.mean()) / _gap(q_small, q_large))
+
+
+def auc(score: Floats, positive: NDArray[np.bool_]) -> float:
+    """P(a positive scores above a negative), ties counting one half; 0.5 where one of the two sorts is missing.
+
+    >>> auc(np.array([0.1, 0.9, 0.5]), np.array([False, True, True]))
+    1.0
+    """
+    ones, zeros = int(positive.sum()), int((~positive).sum())
+    if ones == 0 or zeros == 0:
+        return 0.5
+    return float((ranks(score)[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+
+
+def ranks(score: Floats) -> Floats:
+    """1-based ranks, lowest first; equal scores share their mean rank.
+
+    >>> ranks(np.array([3.0, 1.0, 3.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, which, counts = np.unique(score, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray(((ends - counts + 1 + ends) / 2)[which], dtype=np.float64)
+
+
+def ece(probability: Floats, outcome: Floats, bins: int = 15) -> float:
+    """Expected calibration error over bins of equal mass: mean |predicted - observed|, weighted by bin size."""
+    order = np.argsort(probability, kind="stable")
+    parts = [part for part in np.array_split(order, bins) if len(part)]
+    gaps = (len(part) * abs(probability[part].mean() - outcome[part].mean()) for part in parts)
+    return float(sum(gaps) / len(probability))
+
+
+def log_loss(probability: Floats, outcome: Floats) -> float:
+    """Mean cross entropy in nats; outcomes may lie between 0 and 1."""
+    p = np.clip(probability, 1e-6, 1 - 1e-6)
+    return float(-np.mean(outcome * np.log(p) + (1 - outcome) * np.log1p(-p)))
+
+
+def apgr_interval(score: Floats, q_small: Floats, q_large: Floats, resamples: int, seed: int) -> tuple[float, float]:
+    """95 % percentile bootstrap over prompts of `apgr`; (nan, nan) without resamples."""
+    draw, values, n = np.random.default_rng(seed), [], len(score)
+    for _ in range(resamples):
+        rows = draw.integers(0, n, n)
+        if q_large[rows].mean() > q_small[rows].mean():
+            values.append(apgr(score[rows], q_small[rows], q_large[rows]))
+    if not values:
+        return float("nan"), float("nan")
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _gap(q_small: Floats, q_large: Floats) -> float:
+    gap = float(q_large.mean() - q_small.mean())
+    if gap <= 0:
+        raise ValueError(f"the large model is not better on average ({q_large.mean():.4f} <= {q_small.mean():.4f})")
+    return gap

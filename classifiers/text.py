@@ -1,0 +1,33 @@
+"""The text an encoder sees of a turn, and the digest that names it in every cache."""
+
+import hashlib
+
+HEAD_CHARS = 512
+TAIL_CHARS = 256
+_ELLIPSIS = " … "
+
+
+def cut(text: str) -> str:
+    """`text` with runs of white space made one space; if it is long, its first 512 and last 256 characters.
+
+    A request says what it wants at its beginning or its end, pasted material stands between. 768 characters are
+    about 190 word pieces of English: inside the encoder's window, so that nothing is lost silently.
+
+    >>> cut("  a\\n b ")
+    'a b'
+    >>> len(cut("x" * 10_000))
+    771
+    """
+    # A megabyte of pasted log must not cost a megabyte of work: what the cut can keep lies in these two slices.
+    if len(text) > 64 * (HEAD_CHARS + TAIL_CHARS):
+        text = text[: 32 * HEAD_CHARS] + " " + text[-32 * TAIL_CHARS :]
+    # Half a surrogate pair can arrive in JSON; the tokenizer, written for UTF-8, refuses it.
+    words = " ".join(text.encode("utf-8", "replace").decode().split())
+    if len(words) <= HEAD_CHARS + TAIL_CHARS:
+        return words
+    return words[:HEAD_CHARS] + _ELLIPSIS + words[-TAIL_CHARS:]
+
+
+def digest(text: str) -> bytes:
+    """16 bytes that name `text`: BLAKE2b of its UTF-8, lone surrogates kept."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
