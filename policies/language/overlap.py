@@ -12,8 +12,7 @@ def implies(narrow: When | None, wide: When | None) -> bool:
     """
     if wide is None:
         return True
-    if narrow is None:
-        return False
+    narrow = narrow or When.model_validate({})
     headers = all(
         key in narrow.headers and set(narrow.headers[key]) <= set(values) for key, values in wide.headers.items()
     )

@@ -1,10 +1,13 @@
 """The policy file: good ones load, bad ones are told where and what, all at once."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import Field, TypeAdapter
 
 import policies.language
 from policies.catalogue import Price, Run, SecretRef
@@ -14,6 +17,7 @@ from policies.estimates import Calibration, Estimate
 from policies.facts import Facts
 from policies.language import Loaded, json_schema, load_policy
 from policies.language.reference import reference
+from policies.language.schema import Closed, PolicyFile, WithHeaders
 from policies.policy import Affinity, Difficulty, Policy, Resilience
 from policies.snapshot import Snapshot
 
@@ -493,3 +497,21 @@ def test_the_schema_takes_headers_by_pattern_and_no_nulls() -> None:
 def test_the_reference_page_is_the_schema() -> None:
     readme = Path(policies.language.__file__).with_name("README.md").read_text()
     assert reference() in readme
+
+
+def maps_of_the_file() -> list[type[Closed]]:
+    kinds = [PolicyFile, *Closed.__subclasses__(), *WithHeaders.__subclasses__()]
+    return sorted({kind for kind in kinds if kind is not WithHeaders}, key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", maps_of_the_file(), ids=lambda kind: kind.__name__)
+def test_every_example_and_default_of_the_schema_is_accepted(kind: type[Closed]) -> None:
+    schema = json_schema()
+    shown = {"PolicyFile": schema, **schema["$defs"]}[kind.__name__]["properties"]
+    for name, field in kind.model_fields.items():
+        key = field.alias or name
+        takes = TypeAdapter(Annotated[field.annotation, Field(), *field.metadata])
+        for value in (*shown.get(key, {}).get("examples", ()), *(v for v in [shown.get(key, {}).get("default")] if v)):
+            takes.validate_python(value)
+            pattern = shown[key].get("pattern")
+            assert pattern is None or re.fullmatch(pattern, value)
