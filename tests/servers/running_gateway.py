@@ -11,7 +11,7 @@ from gateway.control.reload import Reloader
 from gateway.house import Gateway
 from gateway.serve import DrainingServer, open_server
 from gateway.settings import Settings, Telemetry
-from gateway.wiring import build_gateway
+from gateway.wiring import Built, build_gateway
 
 QUIET = Telemetry(log="off")
 
@@ -56,17 +56,23 @@ async def running_gateway(policy: str, folder: Path, **settings: Any) -> AsyncIt
     path = folder / "policy.yaml"
     path.write_text(policy, encoding="utf-8")
     chosen = Settings(**{"policy": path, "port": 0, "telemetry": QUIET, **settings})
-    built = build_gateway(chosen)
-    server = open_server(built, chosen)
-    serving = asyncio.create_task(server.serve())
+    async with serving(build_gateway(chosen), chosen) as gateway:
+        yield gateway
+
+
+@asynccontextmanager
+async def serving(built: Built, settings: Settings) -> AsyncIterator[RunningGateway]:
+    """What was built, on a socket."""
+    assert settings.policy is not None
+    server = open_server(built, settings)
+    task = asyncio.create_task(server.serve())
     try:
-        await started(server, serving)
-        yield RunningGateway(
-            f"http://127.0.0.1:{server.port}", server.port, path, built.gateway, built.reloader, server
-        )
+        await started(server, task)
+        base = f"http://127.0.0.1:{server.port}"
+        yield RunningGateway(base, server.port, settings.policy, built.gateway, built.reloader, server)
     finally:
         server.should_exit = True
-        await serving
+        await task
 
 
 async def started(server: DrainingServer, serving: "asyncio.Task[None]") -> None:

@@ -1,0 +1,71 @@
+"""A gateway in front of an engine in this process, with a stand-in for the model."""
+
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from engine.stub_models import StubVocabulary
+from servers.running_gateway import QUIET, RunningGateway, serving
+
+from backends.engine.api import LanguageModel
+from backends.engine.batch import Batch
+from backends.engine.courier import Courier
+from backends.engine.local import LocalUpstream
+from backends.engine.loop import Engine
+from backends.engine.scheduler import Budget
+from gateway.control.reload import PolicyRefused, Reloader
+from gateway.control.upkeep import Upkeep
+from gateway.door import Door
+from gateway.house import Gateway
+from gateway.identity import Identity
+from gateway.live import Live
+from gateway.replicas import Replica
+from gateway.settings import Settings
+from gateway.snapshot import World
+from gateway.state.memory import MemoryResidency
+from gateway.telemetry.observe import NullObserver
+from gateway.wiring import Built
+from policies.catalogue import Fits, Model, Run
+from policies.policy import Policy, Route
+
+WINDOW = 512
+
+
+def engine_of(model: LanguageModel, vocabulary: StubVocabulary) -> LocalUpstream:
+    courier = Courier()
+    batch = lambda: Batch(model, vocabulary, revision="r", budget=Budget(), clock=time.perf_counter)  # noqa: E731
+    engine = Engine(batch, max_jobs=512, step_ended=courier.step_ended, name="engine under test")
+    return LocalUpstream(engine, courier, vocabulary, revision="r", window=WINDOW)
+
+
+async def refuses(text: str, before: Live | None) -> Live:
+    raise PolicyRefused("this policy was not read from a file")
+
+
+@asynccontextmanager
+async def in_process_gateway(
+    model: LanguageModel, vocabulary: StubVocabulary, folder: Path
+) -> AsyncIterator[tuple[RunningGateway, LocalUpstream]]:
+    """One model `m`, an engine around `model`, that is ready."""
+    upstream = engine_of(model, vocabulary)
+    entry = Model(name="m", run=Run(weights="none"), fits=Fits(context=WINDOW))
+    policy = Policy(hash="0" * 16, name="test", models={"m": entry}, routes=(Route(name="default", use="m"),))
+    replica = Replica("m", entry.replicas[0], "m", lambda: upstream, is_local=True)
+    file = folder / "policy.yaml"
+    file.write_text("")
+    settings = Settings(policy=file, port=0, telemetry=QUIET)
+    world = World(residency=MemoryResidency(10, time.monotonic), now=time.time, draw=random.random)
+    gateway = Gateway(
+        settings=settings,
+        live=Live(policy, {"m": (replica,)}),
+        identity=Identity(()),
+        door=Door(512),
+        world=world,
+        observer=NullObserver(),
+    )
+    reloader = Reloader(gateway, file, refuses, "")
+    async with serving(Built(gateway, Upkeep(gateway, reloader, None, ()), reloader), settings) as running:
+        await running.until(lambda _: replica.load().ready)
+        yield running, upstream
