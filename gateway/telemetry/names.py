@@ -10,7 +10,6 @@ from typing import Literal, get_args
 import msgspec
 
 from backends.errors import Kind
-from policies.decision import RejectCode
 
 SCOPE = "turnout"
 """The instrumentation scope of all spans."""
@@ -55,7 +54,6 @@ PROVIDER = "gen_ai.provider.name"
 REQUEST_MODEL = "gen_ai.request.model"
 REQUEST_STREAM = "gen_ai.request.stream"
 RESPONSE_MODEL = "gen_ai.response.model"
-FINISH_REASONS = "gen_ai.response.finish_reasons"
 FIRST_CHUNK_S = "gen_ai.response.time_to_first_chunk"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
@@ -72,7 +70,6 @@ OUTCOMES: tuple[str, ...] = get_args(Outcome)
 """ok: a whole answer; cancelled: the client left; cut: an error after content had left; rejected: nobody was asked."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
-REJECT_CODES: tuple[str, ...] = get_args(RejectCode)
 RELOADS = ("ok", "failed")
 SIGNALS = ("span", "log")
 ESTIMATES = ("answered", "abstained")
