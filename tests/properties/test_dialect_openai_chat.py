@@ -32,11 +32,10 @@ PLAIN = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 def test_whatever_the_body_is_it_is_read_or_refused_by_name(raw: bytes) -> None:
     try:
         request = read_chat(raw)
-    except RequestFault as fault:
-        assert fault.message
-    else:
-        assert request.messages
-        assert msgspec.json.decode(upstream_body(request, "other", Habits()))["model"] == "other"
+    except RequestFault:
+        return
+    assert request.messages
+    assert msgspec.json.decode(upstream_body(request, "other", Habits()))["model"] == "other"
 
 
 @given(st.dictionaries(st.text(max_size=6).map(lambda key: f"x_{key}"), JSON, max_size=4), st.booleans())

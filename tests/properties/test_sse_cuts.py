@@ -1,5 +1,7 @@
 """Laws of the event-stream codec: cuts between reads mean nothing; what is encoded is read back."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,14 +10,16 @@ from backends.sse import BOM, Decoder, EventTooLarge, ServerEvent, encode
 
 LINE_ENDS = st.sampled_from([b"\n", b"\r", b"\r\n"])
 FIELDS = st.sampled_from(
-    [b"data: {}", b"data:x", b"data:  y", b"data", b"data: \xe5\x8c\x97", b"data: a\xe2\x80\xa8b\xc2\x85c"]
-    + [b": comment", b":", b"event: ping", b"id: 7", b"retry: 3000", b"nonsense", b"", b"", b""]
+    (
+        *(b"data: {}", b"data:x", b"data:  y", b"data", b"data: \xe5\x8c\x97", b"data: a\xe2\x80\xa8b\xc2\x85c"),
+        *(b": comment", b":", b"event: ping", b"id: 7", b"retry: 3000", b"nonsense", b"", b"", b""),
+    )
 )
 STREAMS = st.lists(st.tuples(FIELDS, LINE_ENDS), max_size=20).map(lambda lines: b"".join(a + b for a, b in lines))
 
 
-def decoded(*reads: bytes) -> list[ServerEvent]:
-    decoder = Decoder()
+def decoded(*reads: bytes, max_bytes: int = 1 << 20) -> list[ServerEvent]:
+    decoder = Decoder(max_bytes)
     return [event for read in reads for event in decoder.feed(read)]
 
 
@@ -40,7 +44,7 @@ def test_a_stream_cut_anywhere_decodes_as_the_standard_says(stream: bytes, has_b
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
     bounds = [0, *cuts, len(stream)]
 
-    events = decoded(*(stream[a:b] for a, b in zip(bounds, bounds[1:], strict=False)))
+    events = decoded(*(stream[a:b] for a, b in pairwise(bounds)))
 
     assert [event.data for event in events] == reference(stream)
 
@@ -62,11 +66,8 @@ def test_what_is_encoded_is_read_back(events: list[tuple[bytes, bytes]]) -> None
     "piece", [b"data: " + b"x" * 70, b"x" * 70, b"data: x\n" * 40, b"data: " + b"x" * 70 + b"\n\n"]
 )
 def test_an_event_without_end_is_refused_before_it_fills_the_memory(piece: bytes) -> None:
-    decoder = Decoder(max_bytes=64)
-
     with pytest.raises(EventTooLarge):
-        for at in range(len(piece)):
-            decoder.feed(piece[at : at + 1])
+        decoded(*(piece[at : at + 1] for at in range(len(piece))), max_bytes=64)
 
 
 def test_many_small_events_are_not_one_large_one() -> None:

@@ -281,7 +281,7 @@ async def test_a_whole_answer_with_a_late_end_keeps_its_connection(fast: FastTra
         assert fast.in_use == 1
         end.set()
         await upstream.until(lambda u: u.open_connections == 1)
-        while fast.in_use:
+        while fast.in_use:  # noqa: ASYNC110 (a transport does not announce that it is idle)
             await asyncio.sleep(0)
 
         await body_of(fast, post(upstream))
