@@ -110,30 +110,32 @@ def _target_row(route: str, choose: Choose) -> tuple[str, str, str]:
 
 
 def _show(decision: Decision, estimate: Estimate) -> None:
-    rows = [(head, f"{p:.3f}") for head, p in estimate.p_good.items()]
-    told = f"estimate ({estimate.artefact})" if rows else f"no estimate: {estimate.abstains}"
-    show_table(told, ("head", "P(good)"), rows)
-    names = list(dict.fromkeys(term.name for row in explain_rows(decision) for term in row.terms))
-    head = ("model", "replica", "standing", "expected cost $", *names, "why")
-    show_table(f"route {decision.route}", head, [_row(row, names) for row in explain_rows(decision)])
+    if estimate.p_good:
+        chances = ", ".join(f"{head} {p:.3f}" for head, p in estimate.p_good.items())
+        say(f"estimate: P(good) {chances} (artefact {estimate.artefact})")
+    else:
+        say(f"no estimate: {estimate.abstains}")
+    rows = explain_rows(decision)
+    show_table(
+        f"candidates of route {decision.route}", ("model", "replica", "standing", "expected cost"), map(_standing, rows)
+    )
+    terms = [(row.model, term.name, dollars(term.microusd), term.why) for row in rows for term in row.terms]
+    if terms:
+        show_table("what the cost is made of", ("model", "term", "cost", "why"), terms)
     choice = decision.choice
     answer = f"refused: {choice.code}: {choice.message}" if isinstance(choice, Reject) else choice.model
-    show_table("decision", ("answers", "reason", "policy"), [(answer, decision.reason, decision.policy_hash)])
+    show_table(f"decision (policy {decision.policy_hash})", ("answers", "reason"), [(answer, decision.reason)])
 
 
-def _row(row: Row, names: list[str]) -> tuple[str, ...]:
-    terms = {term.name: term for term in row.terms}
-    why = row.why or "; ".join(term.why for term in row.terms)
-    cost = "" if row.microusd is None else _dollars(row.microusd)
-    return (
-        row.model,
-        row.replica,
-        row.standing,
-        cost,
-        *(_dollars(terms[n].microusd) if n in terms else "" for n in names),
-        why,
-    )
+def _standing(row: Row) -> tuple[str, str, str, str]:
+    cost = row.why if row.microusd is None else dollars(row.microusd)
+    return row.model, row.replica, row.standing, cost
 
 
-def _dollars(microusd: int) -> str:
-    return f"{microusd / 1e6:.6f}"
+def dollars(microusd: int) -> str:
+    """Micro-dollars as dollars.
+
+    >>> dollars(1_234)
+    '$0.001234'
+    """
+    return f"${microusd / 1e6:.6f}"

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -26,7 +27,7 @@ def fail(text: str, code: int = USAGE_ERROR) -> NoReturn:
 def show_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table on stdout; columns of numbers are right-aligned."""
     lines = [list(row) for row in rows]
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(head):
         numeric = bool(lines) and all(_is_number(line[i]) for line in lines)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
