@@ -22,7 +22,16 @@ class PolicyInForce(msgspec.Struct, frozen=True):
     last_error: str
 
 
+class Verdict(msgspec.Struct, frozen=True):
+    """What a prober may know without a key."""
+
+    ready: bool
+    why_not: str
+
+
 class Health(msgspec.Struct, frozen=True):
+    """What an operator may know: addresses and problems of the policy too."""
+
     ready: bool
     why_not: str
     in_flight: int
@@ -40,6 +49,11 @@ def health_of(gateway: Gateway) -> Health:
     why_not = _why_not(gateway)
     policy = PolicyInForce(live.policy.name, live.policy.hash, gateway.last_problem)
     return Health(not why_not, why_not, gateway.door.in_flight, policy, models)
+
+
+def verdict_of(gateway: Gateway) -> Verdict:
+    why_not = _why_not(gateway)
+    return Verdict(not why_not, why_not)
 
 
 def _why_not(gateway: Gateway) -> str:

@@ -1,0 +1,174 @@
+"""Ledger, door, owner, books: what is taken is given back, once."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.messages import Delta, Finish, Usage, Wire
+from backends.upstream import Load
+from gateway.door import Door
+from gateway.errors import Busy, Draining, Unauthorised
+from gateway.live import Live
+from gateway.replicas import Claim, Replica
+from gateway.settle import Books, Tally, spend_microusd
+from policies.catalogue import Price
+from policies.decision import Call
+from policies.policy import Policy
+
+
+def replica() -> Replica:
+    return Replica("m", "a", "a", open=lambda: pytest.fail("nobody opens this"))
+
+
+IDLE = Load()
+
+
+class Resting:
+    """An upstream that says what load it has, and counts how often it was closed."""
+
+    def __init__(self, load: Load = IDLE) -> None:
+        self._load = load
+        self.closed = 0
+
+    def load(self) -> Load:
+        return self._load
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 3)), max_size=20), st.randoms())
+def test_whatever_is_claimed_is_given_back_once_in_any_order(claims: list[tuple[int, int]], rng: object) -> None:
+    one = replica()
+    actions = []
+    for tokens, times in claims:
+        claim = Claim(one, tokens)
+        actions += [claim.prefilled] * times + [claim.release] * (times + 1)
+    assert one.queued_tokens == sum(tokens for tokens, _ in claims)
+
+    rng.shuffle(actions)  # type: ignore[attr-defined]  # Hypothesis gives a Random
+    for action in actions:
+        action()
+
+    assert (one.running, one.queued_tokens) == (0, 0)
+
+
+def test_a_replica_reports_the_larger_of_its_own_word_and_what_it_was_promised() -> None:
+    one = replica()
+    one.upstream = Resting(Load(queued_tokens=50, running=1))  # type: ignore[assignment]
+    Claim(one, 30)
+    assert one.load().queued_tokens == 50
+
+    Claim(one, 40)
+
+    assert (one.load().queued_tokens, one.load().running) == (70, 2)
+
+
+def test_a_replica_that_lacks_or_awaits_something_is_not_ready() -> None:
+    loading = replica()
+    lacking = Replica("m", "a", "a", open=lambda: pytest.fail("nobody opens this"), lacks="the key is not set")
+
+    assert loading.load() == Load(ready=False, why_not="loading")
+    assert lacking.load() == Load(ready=False, why_not="the key is not set")
+
+
+async def test_a_replica_that_does_not_open_says_why() -> None:
+    def fails() -> None:
+        raise ValueError("no such file")
+
+    broken = Replica("m", "a", "a", open=fails, is_local=True)  # type: ignore[arg-type]
+
+    with pytest.raises(ValueError, match="no such file"):
+        await broken.open_off_loop()
+
+    assert broken.load().why_not == "no such file"
+
+
+def policy() -> Policy:
+    return Policy(hash="h", name="p", models={}, routes=())
+
+
+async def test_a_replica_is_closed_when_the_last_policy_that_names_it_and_its_last_request_are_gone() -> None:
+    one, kept = replica(), Replica("n", "b", "b", open=lambda: pytest.fail("nobody opens this"))
+    gone, stays = Resting(), Resting()
+    one.upstream, kept.upstream = gone, stays  # type: ignore[assignment]
+    old = Live(policy(), {"m": (one,), "n": (kept,)})
+    new = Live(policy(), {"n": (kept,)})
+    old.enter()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        retiring = tasks.create_task(old.retire())
+        await asyncio.sleep(0)
+        assert not retiring.done()
+        assert gone.closed == 0
+        old.leave()
+
+    assert (gone.closed, stays.closed) == (1, 0)
+    assert new.replica(Call("n", "b")) is kept
+
+
+async def test_the_door_counts_refuses_and_drains() -> None:
+    door = Door(2)
+    door.enter()
+    door.enter()
+    with pytest.raises(Busy):
+        door.enter()
+
+    door.leave()
+    door.drain()
+
+    with pytest.raises(Draining):
+        door.enter()
+    assert door.in_flight == 1
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(door.empty())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        door.leave()
+
+
+@given(
+    prompt=st.integers(0, 10**6),
+    cached=st.integers(0, 10**6),
+    output=st.integers(0, 10**6),
+    price=st.tuples(*[st.integers(0, 10**8)] * 3),
+)
+def test_spend_is_exact_to_the_microdollar_rounded_up(
+    prompt: int, cached: int, output: int, price: tuple[int, int, int]
+) -> None:
+    cached = min(cached, prompt)
+    exact = (prompt - cached) * price[0] + cached * price[1] + output * price[2]
+
+    spent = spend_microusd(Price(*price), Usage(prompt, output, cached))
+
+    assert 0 <= spent * 1_000_000 - exact < 1_000_000
+
+
+def test_the_tally_prefers_the_upstreams_count_and_estimates_what_was_cut() -> None:
+    tally = Tally(prompt_tokens=7)
+    assert tally.best_usage is None
+
+    for event in (Delta("a"), Wire(b"{}", speaks=True), Wire(b"{}"), Finish("length")):
+        tally.see(event)
+    assert tally.best_usage == Usage(7, 2)
+    assert tally.reason == "length"
+
+    tally.see(Usage(9, 3, 1))
+    assert tally.best_usage == Usage(9, 3, 1)
+
+
+def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:
+    refused, cut, left, late = Books("1"), Books("2", attempts=1), Books("3"), Books("4")
+    refused.failed(Unauthorised("x"), begun=False)
+    cut.spoke()
+    cut.failed(Busy("x"), begun=True)
+    left.client_left()
+    late.spoke()
+    late.client_left()
+
+    assert (refused.close().status, refused.close().end) == (401, "rejected")
+    assert (cut.close().status, cut.close().end) == (200, "error")
+    assert (left.close().status, left.close().end) == (499, "cancelled")
+    assert (late.close().status, late.close().end) == (200, "cancelled")
