@@ -7,7 +7,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from gateway import pages
 from gateway.chat import PATH, ChatCompletions
-from gateway.errors import Left, MethodNotAllowed, NotFound, RouterError
+from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
 from gateway.house import Gateway
 from gateway.ingress import Receive, Scope, Send
 from gateway.pages import Page
@@ -100,6 +100,9 @@ class Routes:
                 return
             except RouterError as error:
                 await send_error(send, error, {})
+            except Exception:
+                await send_error(send, Internal("Something broke here; the process's log says what."), {})
+                raise
 
         return endpoint
 

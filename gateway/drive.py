@@ -19,6 +19,9 @@ from gateway.settle import Books, Tally
 from policies.advance import Outcome, advance, begin
 from policies.decision import Call, Reject
 
+LONGEST_REASON = 512
+"""Characters of a reason in a header; the log has all of it."""
+
 
 @dataclass(slots=True)
 class Drive:
@@ -62,7 +65,7 @@ class Drive:
         return {
             "x-turnout-model": one_line(call.model),
             "x-turnout-route": one_line(decision.route),
-            "x-turnout-reason": one_line(decision.reason),
+            "x-turnout-reason": one_line(decision.reason[:LONGEST_REASON]),
             "x-turnout-request-id": self.books.request_id,
             "x-turnout-policy": decision.policy_hash,
         }

@@ -1,0 +1,88 @@
+"""Of two replicas behind HTTP, the second identical prompt goes where the first one went; tenants do not share that."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+from servers.running_gateway import RunningGateway, running_gateway
+from upstreams.fake_upstream import FakeUpstream, Until, chat_either, fake_upstream, sse_reply, text_chunk
+
+LONG = "A long stable prompt that fills more than one block. " * 40
+
+
+def two_replicas(a: str, b: str) -> str:
+    return f"policy: 1\nmodels: {{m: {{at: ['{a}/v1', '{b}/v1']}}}}\nroutes: [{{use: m}}]\n"
+
+
+async def ask(gateway: RunningGateway, client: httpx.AsyncClient, text: str, key: str = "") -> int:
+    body = {"model": "auto", "messages": [{"role": "user", "content": text}]}
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    return (await client.post(f"{gateway.base}/v1/chat/completions", json=body, headers=headers)).status_code
+
+
+def calls(upstreams: Sequence[FakeUpstream]) -> list[int]:
+    return [len(upstream.received) for upstream in upstreams]
+
+
+async def test_an_identical_prompt_goes_to_the_same_replica_and_others_spread(tmp_path: Path) -> None:
+    async with (
+        fake_upstream(chat_either("A")) as a,
+        fake_upstream(chat_either("B")) as b,
+        running_gateway(two_replicas(a.base, b.base), tmp_path) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+    ):
+        for _ in range(6):
+            assert await ask(gateway, client, LONG) == 200
+        alone = calls([a, b])
+        for number in range(24):
+            assert await ask(gateway, client, f"{number} {LONG}") == 200
+
+        assert sorted(alone) == [0, 6]
+        assert min(calls([a, b])) > 3
+
+
+async def test_work_in_flight_sends_the_next_request_to_the_other_replica(tmp_path: Path) -> None:
+    slow = sse_reply(text_chunk("a"), Until(asyncio.Event()))
+    async with (
+        fake_upstream(slow) as a,
+        fake_upstream(slow) as b,
+        running_gateway(two_replicas(a.base, b.base), tmp_path) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
+        waiting = [tasks.create_task(ask(gateway, client, f"{number}")) for number in range(8)]
+        await a.until(lambda _: sum(calls([a, b])) == 8)
+
+        spread = calls([a, b])
+        for task in waiting:
+            task.cancel()
+
+    assert spread == [4, 4]
+
+
+async def test_one_tenants_prefix_says_nothing_about_anothers(tmp_path: Path) -> None:
+    rows = [{"hash": hashlib.sha256(key.encode()).hexdigest(), "tenant": key} for key in ("one", "two")]
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps(rows))
+    body = {"model": "auto", "messages": [{"role": "user", "content": LONG}]}
+    async with (
+        fake_upstream(chat_either("A")) as a,
+        fake_upstream(chat_either("B")) as b,
+        running_gateway(two_replicas(a.base, b.base), tmp_path, keys_file=keys) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+    ):
+        assert await ask(gateway, client, LONG, "one") == 200
+        resident = {key: await believed(client, f"{gateway.base}/v1/route", body, key) for key in ("one", "two")}
+
+    assert sorted("no prefix" in why for why in resident["one"]) == [False, True]
+    assert all("no prefix" in why for why in resident["two"])
+
+
+async def believed(client: httpx.AsyncClient, url: str, body: dict[str, object], key: str) -> list[str]:
+    """What the decision says of the prefix at each candidate."""
+    answer = (await client.post(url, json=body, headers={"x-api-key": key})).json()
+    terms = [term for candidate in answer["decision"]["candidates"] for term in candidate["terms"]]
+    return [term["why"] for term in terms if term["name"] == "affinity"]
