@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import get_args
+from typing import get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -119,17 +119,17 @@ def keys_at(path: Path) -> list[str]:
     >>> keys_at(("models", "small", "price"))
     ['input', 'cached_input', 'output']
     """
-    model: type[BaseModel] | None = PolicyFile
+    model: type[BaseModel] = PolicyFile
+    is_name = False
     for part in path:
-        if model is None:
-            return []
-        if isinstance(part, int):
+        if is_name or isinstance(part, int):
+            is_name = False
             continue
         field = next((f for key, f in model.model_fields.items() if part == (f.alias or key)), None)
-        if field is not None:
-            model = _model_in(field.annotation)
-    if model is None:
-        return []
+        inner = None if field is None else _model_in(field.annotation)
+        if field is None or inner is None:
+            return []
+        model, is_name = inner, get_origin(field.annotation) is dict
     own = [field.alias or key for key, field in model.model_fields.items() if field.alias != HEADERS]
     return [*own, HEADERS] if issubclass(model, WithHeaders) else own
 

@@ -32,6 +32,12 @@ def _named(value: str) -> str:
     return value
 
 
+def _shown(value: str) -> str:
+    if not value.isprintable() or not 0 < len(value) <= 128:
+        raise ValueError("should be a title of at most 128 characters on one line")
+    return value
+
+
 def _address(value: str) -> str:
     if re.search(r"//[^/\s]*@", value):
         raise ValueError("holds credentials; a secret is never written here, use key: env:NAME")
@@ -68,6 +74,7 @@ Milliseconds = Annotated[int, BeforeValidator(quantities.milliseconds), TIME_SCH
 TokenPrice = Annotated[int, BeforeValidator(quantities.price), PRICE_SCHEMA]
 ShareOf = Annotated[Share, BeforeValidator(quantities.share), SHARE_SCHEMA]
 Name = Annotated[str, AfterValidator(_named)]
+Title = Annotated[str, AfterValidator(_shown)]
 Address = Annotated[str, AfterValidator(_address)]
 Addresses = Annotated[list[Address], Field(min_length=1), BeforeValidator(_listed), _one_or_many({"type": "string"})]
 Texts = Annotated[list[str], Field(min_length=1), BeforeValidator(_listed), _one_or_many({"type": "string"})]

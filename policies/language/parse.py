@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLStreamError
+from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     CollectionEndEvent,
@@ -32,6 +32,7 @@ DEEPEST = 32
 CONSTANTS = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
     word: value for value, words in ((True, "true True TRUE"), (False, "false False FALSE")) for word in words.split()
 }
+SURROGATE = re.compile("[\ud800-\udfff]")
 WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
 FRACTION = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
 
@@ -47,6 +48,21 @@ class _Stop(Exception):
     """Reading on makes no sense."""
 
 
+class _Unreadable(Exception):
+    """The parser failed without saying where."""
+
+
+def _events(text: str) -> Iterator[Event]:
+    """The parser's events. On some malformed texts it fails with plain errors (an escape beyond Unicode: OverflowError);
+    they are caught here, where nothing runs but the parser, and say nothing of ours."""
+    try:
+        yield from YAML(typ="rt", pure=True).parse(text)
+    except (MarkedYAMLError, ReaderError):
+        raise
+    except Exception as error:
+        raise _Unreadable(str(error)) from error
+
+
 class _Reader:
     """Events into nodes, collecting problems on the way."""
 
@@ -55,6 +71,7 @@ class _Reader:
         self.events = events
         self.problems: list[Problem] = []
         self.depth = 0
+        self.last: At = (1, 1)
 
     def document(self) -> Node | None:
         root = None
@@ -67,9 +84,11 @@ class _Reader:
         return root
 
     def node(self, event: Event) -> Node:
-        at = _at(event)
+        at = self.last = _at(event)
         self.refuse_indirection(event, at)
         if isinstance(event, ScalarEvent):
+            if SURROGATE.search(event.value):
+                self.complain(at, "half of a surrogate pair is no character")
             return Scalar(at, resolve(event.value) if event.implicit[0] else event.value)
         self.depth += 1
         if self.depth > DEEPEST:
@@ -87,7 +106,7 @@ class _Reader:
             self.complain(at, f"{sign}{anchor} is not read here; models inherit with `like: NAME`")
         if isinstance(event, AliasEvent):
             raise _Stop
-        if getattr(event, "tag", None) and not _is_plain_tag(event):
+        if getattr(event, "tag", None):
             self.complain(at, "tags (!...) are not read here; write the plain value")
 
     def items(self, start: Event) -> tuple[Node, ...]:
@@ -120,7 +139,7 @@ def parse(source: Source, text: str) -> Parsed:
     """Never raises; a text that is no YAML gives one problem, at the place where reading failed."""
     if len(text) > LARGEST:
         return Parsed(None, (source.problem((1, 1), f"the file is larger than {LARGEST} characters"),))
-    reader = _Reader(source, iter(YAML(typ="rt", pure=True).parse(text)))
+    reader = _Reader(source, _events(text))
     root: Node | None = None
     try:
         root = reader.document()
@@ -132,9 +151,8 @@ def parse(source: Source, text: str) -> Parsed:
         reader.complain(_position(text, error.position), "this character may not stand in a YAML file")
     except MarkedYAMLError as error:
         reader.complain(_marked(error), _what(error))
-    except (YAMLError, YAMLStreamError, ValueError, IndexError, AttributeError) as error:
-        # The scanner has paths on malformed input that fail with plain errors; the file is no less at fault.
-        reader.complain((1, 1), f"this is not YAML: {error}")
+    except _Unreadable as error:
+        reader.complain(reader.last, f"what follows is not YAML: {error}")
     return Parsed(root, tuple(reader.problems))
 
 
@@ -151,11 +169,6 @@ def resolve(text: str) -> bool | int | float | str | None:
     if FRACTION.fullmatch(text):
         return float(text)
     return text
-
-
-def _is_plain_tag(event: Event) -> bool:
-    """`! text` merely says that a scalar is a text."""
-    return str(getattr(event, "tag", "")) == "!"
 
 
 def _at(event: Event) -> At:

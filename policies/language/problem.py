@@ -57,6 +57,15 @@ def holds_secret(text: str) -> bool:
     return any(pattern.search(text) for pattern in SECRETS[1:])
 
 
+def printable(text: str) -> str:
+    """One line of characters that a terminal may be given; anything else is a space.
+
+    >>> printable("a\\tb")
+    'a b'
+    """
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
 LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 """Where YAML 1.1 and 1.2 readers count a line."""
 
@@ -75,9 +84,9 @@ class Source(msgspec.Struct, frozen=True):
         """A problem at (line, column), both from 1."""
         line, column = at
         raw = self.lines[line - 1] if line <= len(self.lines) else ""
-        shown = "".join(char if char.isprintable() else " " for char in raw)
+        shown = printable(raw)
         hidden = masked(shown)
         # A mask before the column would move the caret: point at the start of the line's content instead.
         if hidden != shown and hidden[: column - 1] != shown[: column - 1]:
             column = len(hidden) - len(hidden.lstrip()) + 1
-        return Problem(file=self.name, line=line, column=column, message=masked(message), excerpt=hidden)
+        return Problem(file=self.name, line=line, column=column, message=masked(printable(message)), excerpt=hidden)

@@ -19,6 +19,7 @@ from policies.language.fields import (
     SecretText,
     ShareOf,
     Texts,
+    Title,
     TokenPrice,
     Tokens,
 )
@@ -309,7 +310,7 @@ class TestEntry(Closed):
 
     __test__ = False  # not a test case of pytest's
 
-    name: str | None = Field(default=None, description="What it shows.", examples=["greeting is cheap"])
+    name: Title | None = Field(default=None, description="What it shows.", examples=["greeting is cheap"])
     given: Given = Field(description="The request.")
     expect: Expect = Field(description="The decision.")
 
@@ -318,7 +319,7 @@ class PolicyFile(Closed):
     """A policy of Turnout: which models there are, and which one answers which request."""
 
     policy: Literal[1] = Field(description="Version of this format.", examples=[1])
-    name: str | None = Field(default=None, min_length=1, max_length=128, description="What this policy is called.")
+    name: Title | None = Field(default=None, description="What this policy is called.", examples=["assistant-prod"])
     models: dict[Name, ModelEntry] = Field(min_length=1, description="What can answer, by name.")
     difficulty: DifficultyEntry = Field(
         default_factory=DifficultyEntry, description="How hard a request is, and how soon that must be known."

@@ -302,6 +302,18 @@ BAD = [
         ["3:1 this is not YAML: while parsing a flow node, expected the node content, but found '<stream end>'"],
     ),
     ("policy: 1\n\x07", ["2:1 this character may not stand in a YAML file"]),
+    (
+        'policy: 1\nname: "\\UFFFFFFFF"\n',
+        ["2:1 what follows is not YAML: Python int too large to convert to C int"],
+    ),
+    (
+        HEAD + ROUTE + 'name: "two\\nlines"\ntests: [{name: "\\ud800", given: {}, expect: {model: small}}]\n',
+        [
+            "6:7 name should be a title of at most 128 characters on one line",
+            "7:16 half of a surrogate pair is no character",
+            "7:16 tests. .name should be a title of at most 128 characters on one line",
+        ],
+    ),
     ("policy: 1\n---\npolicy: 1\n", ["2:1 a policy is one document; remove what follows this ---"]),
     (
         HEAD.replace("http://b/v1", "b:80") + ROUTE,
@@ -310,6 +322,44 @@ BAD = [
     (
         HEAD.replace("  small:", "  auto:") + "routes: [{use: large}]\n",
         ["3:3 models.auto auto has a meaning of its own in a request; choose another name"],
+    ),
+    (
+        HEAD + "routes: [{use: !!str small}, {use: ! large}]\n",
+        [f"5:{column} tags (!...) are not read here; write the plain value" for column in (16, 36)],
+    ),
+    (
+        HEAD + "routes: [{use: small, ? [a] : b, fallback: [~]}]\n",
+        [
+            "5:25 a key is a plain word",
+            "5:45 routes.0.fallback has an item without a value",
+            "5:45 routes.0.fallback should be a text; put it in quotes",
+        ],
+    ),
+    (
+        HEAD + "routes: [{use: small, when: {prompt_tokens: {}, tenant: {a: b}, has: tools, any: x}}]\n",
+        [
+            "5:30 routes.0.when.prompt_tokens needs over, under or both",
+            "5:57 routes.0.when.tenant should be a list",
+            "5:82 routes.0.when.any should be a list",
+        ],
+    ),
+    (
+        HEAD.replace("  small:", "  price:")
+        + "  sm all: {at: 'http://x', pric: 1}\n"
+        + "routes: [{use: large, when: x}]\n",
+        [
+            "5:3 models.sm all should be a name: letters, digits and . _ : / -, at most 128 of them",
+            '5:28 models.sm all.pric is not a key here; did you mean "price"?',
+            "6:29 routes.0.when should be a map of keys and values",
+        ],
+    ),
+    (
+        HEAD.replace('small: {at: "http://a/v1",', "price: {at: 'http://a/v1', pric: 1, prise: 2,")
+        + "routes: [{use: large}]\n",
+        [
+            "3:30 models.price.pric is not a key here; keys here are: at, run, serves, key, price, fits, can, like, head",
+            "3:39 models.price.prise is not a key here; keys here are: at, run, serves, key, price, fits, can, like, head",
+        ],
     ),
     # sense
     (
