@@ -60,7 +60,7 @@ def _model(run: Run, weights: OpenedWeights) -> LanguageModel:
     """Native kernels where they can be built, else torch; both give a row's logits whatever its batch."""
     from backends.engine.models import native_model
 
-    if native_model.available():
+    if native_model.available_for(weights.spec) is None:
         return native_model.NativeModel(weights.spec, weights.source, run.precision, _blocks(run))
     from backends.engine.models.torch_model import TorchModel
 
