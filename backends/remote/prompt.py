@@ -14,7 +14,7 @@ TOKENS_PER_TURN = 8
 TOKENS_PER_IMAGE = 1700
 
 _UPPER = bytes(range(65, 91))
-_LOWER = bytes(range(97, 123))
+_LOWER_AND_SPACE = bytes(range(97, 123)) + b" "
 _DIGITS = bytes(range(48, 58))
 _MULTIBYTE = bytes(range(128, 256))
 
@@ -29,9 +29,10 @@ def estimate_tokens(text: bytes) -> int:
     >>> estimate_tokens(b"What is 2+2?")
     12
     """
-    upper, lower, digits = _count(text, _UPPER), _count(text, _LOWER), _count(text, _DIGITS)
-    spaces, multibyte = text.count(b" "), _count(text, _MULTIBYTE)
-    others = len(text) - upper - lower - digits - spaces - multibyte
+    rest, spaces = text.translate(None, _LOWER_AND_SPACE), text.count(b" ")
+    lower = len(text) - len(rest) - spaces
+    upper, digits, multibyte = _count(rest, _UPPER), _count(rest, _DIGITS), _count(rest, _MULTIBYTE)
+    others = len(rest) - upper - digits - multibyte
     words = lower if 6 * upper > lower else lower / 3
     apart = min(spaces, digits)
     return upper + digits + others + apart + ceil(words + (spaces - apart) / 3 + multibyte * 3 / 4)

@@ -39,6 +39,8 @@ def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
 
 def forces_a_function(request: ChatRequest) -> bool:
     """The client named the function to be called; the finish reason of such an answer stays `stop`."""
+    if not request.tools:
+        return False
     choice = _FIELDS.decode(request.raw).get("tool_choice")
     return choice is not None and bytes(choice).startswith(b"{")
 
