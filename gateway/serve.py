@@ -15,6 +15,7 @@ import uvicorn
 
 from gateway.app import build_app
 from gateway.door import Door
+from gateway.protocol import bounded_by
 from gateway.settings import Settings
 from gateway.wiring import Built, build_gateway
 
@@ -63,6 +64,8 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
         build_app(built.gateway, built.upkeep),
         host=settings.host,
         port=settings.port,
+        http=bounded_by(settings.limits),
+        ws="none",
         lifespan="on",
         access_log=False,
         server_header=False,

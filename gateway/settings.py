@@ -42,6 +42,7 @@ class Limits(BaseModel):
 
     body_bytes: PositiveInt = 32 * MIB
     body_read_s: PositiveFloat = 30.0
+    head_read_s: PositiveFloat = 10.0
     header_bytes: PositiveInt = 16_384
     json_depth: PositiveInt = 64
     messages: PositiveInt = 10_000

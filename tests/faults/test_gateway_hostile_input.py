@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servers.plain_client import chat_body, connected, head
+from servers.plain_client import Socket, chat_body, connected, head
 from servers.running_gateway import RunningGateway, one_model, running_gateway
 from upstreams.fake_upstream import fake_upstream
 
@@ -21,7 +21,7 @@ KEYS = '[{"hash": "' + "ab" * 32 + '", "tenant": "t"}]'
 
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[RunningGateway]:
-    limits = {"body_bytes": 1024, "body_read_s": 0.2, "max_in_flight": 4}
+    limits = {"body_bytes": 1024, "body_read_s": 0.2, "head_read_s": 0.3, "max_in_flight": 4}
     async with (
         fake_upstream() as upstream,
         running_gateway(one_model(upstream.base), tmp_path, limits=limits) as gateway,
@@ -63,6 +63,39 @@ async def test_a_body_that_never_comes_is_given_up(gateway: RunningGateway) -> N
     assert b" 408 " in answer
     assert b'"type":"timeout_error"' in answer
     await gateway.until_empty(1.0)
+
+
+@pytest.mark.parametrize("said", [b"", b"POST / HT", b"POST / HTTP/1.1\r\nhost: h\r\nx-a: b\r\n"])
+async def test_a_head_that_never_ends_is_hung_up_on(gateway: RunningGateway, said: bytes) -> None:
+    async with connected(gateway.port) as client:
+        await client.send(said)
+
+        assert await asyncio.wait_for(client.rest(), 3.0) == b""
+
+
+async def test_a_second_request_on_a_connection_may_take_its_time_but_not_for_ever(gateway: RunningGateway) -> None:
+    async with connected(gateway.port) as client:
+        await client.ask(chat_body())
+        await client.until(b"}}")
+        await asyncio.sleep(0.4)
+        await client.ask(chat_body())
+        await client.until(b"}}")
+        await client.send(b"POST")
+
+        assert await asyncio.wait_for(client.rest(), 3.0) == b""
+
+
+async def test_one_header_without_an_end_does_not_fill_the_memory(gateway: RunningGateway) -> None:
+    async with connected(gateway.port) as client:
+        await client.send(b"POST / HTTP/1.1\r\nx: ")
+
+        with pytest.raises(ConnectionError):
+            await flood(client)
+
+
+async def flood(client: Socket) -> None:
+    for _ in range(64):
+        await client.send(b"x" * 65_536)
 
 
 async def test_too_many_at_once_are_turned_away_with_a_time(gateway: RunningGateway) -> None:
