@@ -14,8 +14,12 @@ def learn(inputs: Inputs, targets: Targets) -> Blend:
     The calibrators stay as they are: a head that saw a fifth more rows is hardly less sure of itself, and no row is
     wasted. The order of rows decides who is kept back, so callers hand them over in an order without meaning.
     """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
     rows = np.arange(len(inputs))
     fit, kept = rows[rows % _EVERY != 0], rows[rows % _EVERY == 0]
-    members = fit_members(inputs.take(fit), targets.take(fit))
-    calibrators = fit_calibrators(members, inputs.take(kept), targets.take(kept))
-    return Blend(fit_members(inputs, targets), calibrators)
+    # One thread: a fit takes seconds, and where other work shares the cores, threads that spin for one another take minutes.
+    with threadpool_limits(1):
+        members = fit_members(inputs.take(fit), targets.take(fit))
+        calibrators = fit_calibrators(members, inputs.take(kept), targets.take(kept))
+        return Blend(fit_members(inputs, targets), calibrators)

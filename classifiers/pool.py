@@ -27,8 +27,8 @@ MIX_LARGE = ("llama-3.1-nemotron-51b-instruct",)
 """Of the mix's nine models only these have no task on which the grader fails rather than the model."""
 
 _MOST = 6000
-_MOST_OF = {"mmlu-pro": 2500}
-"""Bounds on prompts per source; MMLU-Pro's ten options make it the slowest to embed and the least like a chat."""
+_PRO_MAX_CHARS = 500
+"""MMLU-Pro's longer prompts are cut in their options: the encoder would see half a question, and learn the format."""
 
 
 class Anchor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,16 +51,16 @@ class Pool:
 
 
 def read_pool(data_dir: Path) -> Pool:
-    """All sources, each question once, at most 6000 prompts a source (2500 of MMLU-Pro). Raises data.DataMissing."""
+    """All sources, each question once, at most 6000 prompts a source. Raises data.DataMissing."""
     data.require(data_dir)
     sources = {
         "anchors": read_anchors(),
         "gsm8k": data.gsm8k(data_dir),
         "mix": data.mix(data_dir, MIX_SMALL, MIX_LARGE),
         "mmlu": data.mmlu(data_dir),
-        "mmlu-pro": data.mmlu_pro(data_dir, PRO_SMALL, PRO_LARGE, with_mmlu=False),
+        "mmlu-pro": _short(data.mmlu_pro(data_dir, PRO_SMALL, PRO_LARGE, with_mmlu=False)),
     }
-    parts = [_labelled(name, _most(examples, _MOST_OF.get(name, _MOST))) for name, examples in sources.items()]
+    parts = [_labelled(name, _most(examples)) for name, examples in sources.items()]
     return _mixed(_distinct(data.join(parts)))
 
 
@@ -76,9 +76,13 @@ def read_anchors(path: Path = ANCHORS) -> Examples:
     )
 
 
-def _most(examples: Examples, most: int) -> Examples:
+def _most(examples: Examples) -> Examples:
     order = sorted(range(len(examples)), key=lambda at: _draw(examples.texts[at]))
-    return examples.take(order[:most])
+    return examples.take(order[:_MOST])
+
+
+def _short(examples: Examples) -> Examples:
+    return examples.take([at for at, text in enumerate(examples.texts) if len(text) <= _PRO_MAX_CHARS])
 
 
 def _labelled(source: str, examples: Examples) -> Examples:

@@ -30,7 +30,7 @@ def test_what_the_encoder_sees_is_bounded_and_cutting_again_changes_nothing_in_a
     seen = cut(text)
 
     assert len(seen) <= HEAD_CHARS + TAIL_CHARS + 3
-    assert seen.encode()  # every text that leaves is UTF-8
+    assert seen.encode().decode() == seen  # what leaves is UTF-8, whatever came
     if len(seen) <= HEAD_CHARS + TAIL_CHARS:
         assert cut(seen) == seen
 
@@ -88,7 +88,7 @@ def test_a_prefix_of_the_conversation_has_the_estimates_of_that_prefix(turns, le
     assert prefixes(turns)[:length] == prefixes(turns[:length])
 
 
-@given(arrays(np.float64, 40, elements=st.floats(-3, 3)), st.integers(0, 2**32 - 1))
+@given(arrays(np.float64, 40, elements=st.integers(-9, 9)), st.integers(0, 2**32 - 1))
 def test_only_the_order_of_scores_counts(score, seed: int):
     draw = np.random.default_rng(seed)
     small, large = draw.random(40), 1.0 + draw.random(40)
