@@ -10,6 +10,7 @@ gets the first one and so on; the last one repeats.
 import asyncio
 import json
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -260,11 +261,11 @@ def cut(how: Cut, writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def fake_upstream(*scripts: Script) -> AsyncIterator[FakeUpstream]:
+async def fake_upstream(*scripts: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeUpstream]:
     """Serve the scripts on a free loopback port; everything is closed on leaving."""
     upstream = FakeUpstream(scripts or [chat_either("ok")])
-    server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0)
-    upstream.base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0, ssl=tls)
+    upstream.base = f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield upstream
     finally:
