@@ -9,8 +9,8 @@ from backends.messages import TokenLogprob
 
 def read_logprobs(logits: NDArray[np.float32], token: int, top: int, vocabulary: Vocabulary) -> TokenLogprob:
     """Natural-log probability of `token`, and of the `top` likeliest, falling (ties by lower id). `logits` is (vocab,)."""
-    peak = float(logits.max())
-    norm = peak + float(np.log(np.exp(logits.astype(np.float64) - peak).sum()))
+    peak = logits.max()
+    norm = float(peak) + float(np.log(np.exp(logits - peak).sum(dtype=np.float64)))
     alternatives = tuple(_entry(other, logits, norm, vocabulary) for other in _likeliest(logits, top))
     chosen = _entry(token, logits, norm, vocabulary)
     return TokenLogprob(chosen.token, chosen.data, chosen.logprob, alternatives)

@@ -22,18 +22,21 @@ BUILDERS: dict[str, Callable[..., LanguageModel]] = {
 }
 
 
+@cache
+def built(kind: str, precision: str, blocks: int, seed: int) -> LanguageModel:
+    """The same one every time: what earlier batches left in the KV is noise to the next."""
+    return BUILDERS[kind](random_spec(vocab_size=512, context=2304), seed, precision, blocks)
+
+
 @dataclass(frozen=True)
 class Tiny:
-    """Makes the `random` fixture of the cases: 2 layers, width 64, vocabulary 512."""
+    """The `random` fixture of the cases: 2 layers, width 64, vocabulary 512."""
 
     kind: str
     precision: str
 
-    @cache
     def __call__(self, *, blocks: int = 64, seed: int = 0) -> LanguageModel:
-        """The same one every time: what earlier batches left in the KV is noise to the next."""
-        spec = random_spec(vocab_size=512, context=2304)
-        return BUILDERS[self.kind](spec, seed, self.precision, blocks)
+        return built(self.kind, self.precision, blocks, seed)
 
 
 @pytest.fixture(
