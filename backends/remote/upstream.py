@@ -31,7 +31,8 @@ class Key(Protocol):
 class RemoteUpstream:
     """`model` is the catalogue's name, `serves` the server's own name for it, `at` its base URL.
 
-    The key goes to the origin of `at` and nowhere else. Raises ValueError when `at` is no http(s) address.
+    The key goes to the origin of `at` and nowhere else. Raises ValueError when `at` is no http(s) address, or when no
+    header could carry the key.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class RemoteUpstream:
         self._serves = serves or model
         self._origin, self._path = api_base(at)
         self._transport = transport
-        self._key = key
+        self._key = _checked(key, model)
         self._habits = habits or Habits()
         self._running = 0
         self._queued_tokens = 0
@@ -182,6 +183,13 @@ class RemoteUpstream:
 
     def _leave(self) -> None:
         self._running -= 1
+
+
+def _checked(key: Key | None, model: str) -> Key | None:
+    text = key.reveal() if key is not None else ""
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError(f"the key of model {model} holds characters that a header cannot carry")
+    return key
 
 
 def _is_event_stream(response: Response) -> bool:

@@ -58,6 +58,17 @@ async def test_the_upstream_gets_its_own_key_and_nothing_of_the_client(transport
         assert b"ck-1" not in str(upstream.last.headers).encode() + upstream.last.body
 
 
+@pytest.mark.parametrize("text", ["kA\nx-evil: 1", "kA\r", "ключ", "kA\0"])
+def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(transport: FastTransport, text: str) -> None:
+    class Broken:
+        def reveal(self) -> str:
+            return text
+
+    with pytest.raises(ValueError, match="characters that a header cannot carry") as refused:
+        RemoteUpstream(model="m", at="http://u", transport=transport, key=Broken())
+    assert text not in str(refused.value)
+
+
 async def test_without_a_key_no_authorization_is_sent(transport: FastTransport) -> None:
     async with fake_upstream(chat_answer("x")) as upstream:
         remote = RemoteUpstream(model="m", at=upstream.base, transport=transport)

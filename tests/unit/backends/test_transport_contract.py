@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
+import httpx
 import pytest
 from upstreams.fake_upstream import (
     DONE,
@@ -82,6 +84,28 @@ async def test_a_redirect_is_an_answer_like_any_other(transport: Transport) -> N
         assert len(upstream.received) == 1
 
 
+async def test_a_proxy_of_the_environment_is_not_asked(transport: Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with fake_upstream(json_reply({})) as upstream, fake_upstream(json_reply({"proxied": True})) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.base)
+        monkeypatch.setenv("ALL_PROXY", proxy.base)
+        made = type(transport)()
+        assert await body_of(made, post(upstream)) == b"{}"
+        await made.aclose()
+
+        assert proxy.received == []
+
+
+async def test_the_transport_over_httpx_reaches_an_app_without_a_socket() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-path", scope["raw_path"])]})
+        await send({"type": "http.response.body", "body": b"in process"})
+
+    transport = HttpxTransport(httpx.ASGITransport(app))
+    response = await transport.open(HttpRequest("POST", locate("http://app")[0], "/v1/x"), 1.0)
+
+    assert (response.headers["x-path"], await response.read()) == ("/v1/x", b"in process")
+
+
 async def test_a_refused_connection_is_known_not_to_have_been_sent(transport: Transport) -> None:
     request = HttpRequest("POST", locate(f"http://127.0.0.1:{unused_port()}")[0], "/")
 
@@ -121,6 +145,14 @@ async def test_a_body_shorter_than_promised_is_lost_and_not_short(transport: Tra
 async def test_a_body_without_a_length_ends_with_its_connection(transport: Transport) -> None:
     async with fake_upstream(Reply((b"abc", b"def"), framing="close")) as upstream:
         assert await body_of(transport, post(upstream)) == b"abcdef"
+
+
+async def test_a_body_without_a_length_that_is_reset_is_lost(transport: Transport) -> None:
+    async with fake_upstream(Reply((b"abc", Cut.RESET), framing="close")) as upstream:
+        with pytest.raises(TransportError) as failure:
+            await body_of(transport, post(upstream))
+
+        assert failure.value.kind == "lost"
 
 
 async def test_giving_up_in_mid_body_closes_the_connection_at_once(transport: Transport) -> None:
