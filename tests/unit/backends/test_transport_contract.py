@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -285,22 +285,27 @@ async def test_the_pool_is_bounded_and_says_so_when_nobody_leaves() -> None:
         await fast.aclose()
 
 
+class Reached(asyncio.Event):
+    """An `Until` that does not hold: it tells that the script came so far."""
+
+    async def wait(self) -> Literal[True]:
+        self.set()
+        return True
+
+
 async def test_a_reader_that_stops_reading_stops_the_peer(fast: FastTransport) -> None:
-    written = 0
-
-    def much(_: object) -> Reply:
-        nonlocal written
-        written = 64
-        return Reply(tuple(b"x" * (1 << 18) for _ in range(64)))
-
-    async with fake_upstream(much) as upstream:
+    written = Reached()
+    body = tuple(b"x" * (1 << 18) for _ in range(128))
+    async with fake_upstream(Reply((*body, Until(written)))) as upstream:
         response = await fast.open(post(upstream), 1.0)
-        sizes = [len(await response.read())]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event.wait(written), 0.3)
+        sizes = []
         while piece := await response.read():
             sizes.append(len(piece))
         await response.aclose()
 
-        assert sum(sizes) == written << 18
+        assert (sum(sizes), written.is_set()) == (128 << 18, True)
         assert max(sizes) <= 1 << 20
 
 
