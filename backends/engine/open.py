@@ -46,7 +46,7 @@ def open_engine(run: Run, path: Path, *, output_tokens: int | None = None) -> Lo
 def _batch(run: Run, weights: OpenedWeights, revision: str) -> Batch:
     costs = StepCosts()
     return Batch(
-        _model(run, weights),
+        model_of(run, weights),
         weights.tokenizer,
         revision=revision,
         budget=Budget(max_running=run.max_running),
@@ -56,7 +56,7 @@ def _batch(run: Run, weights: OpenedWeights, revision: str) -> Batch:
     )
 
 
-def _model(run: Run, weights: OpenedWeights) -> LanguageModel:
+def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:
     """Native kernels where they can be built, else torch; both give a row's logits whatever its batch."""
     from backends.engine.models import native_model
 

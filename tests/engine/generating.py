@@ -84,9 +84,9 @@ def finish(batch: Batch, answers: dict[int, Answer], *, at_step: Mapping[int, Ca
     assert batch.pool.free == batch.pool.total, "blocks leaked"
 
 
-def until(condition: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Wait for what another thread will do."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < deadline, "it never came"
         time.sleep(0.001)
