@@ -85,7 +85,8 @@ class Decoder:
             self._data, self._size, self._name = None, 0, b""
             return
         field, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
+        if value[:1] == b" ":
+            value = value[1:]
         if field == b"data":
             self._check(len(value))
             self._size += len(value) + 1

@@ -108,9 +108,9 @@ class RemoteUpstream:
                 raise UpstreamError("bad_answer", "the upstream did not stream its answer", sent=True)
             answer = StreamedAnswer(response, self._relay(call.request), clocks, self._secret(), self._leave)
             await answer.begin()
-        except BaseException:
+        except BaseException as error:
             await response.aclose()
-            raise
+            raise from_transport(error) if isinstance(error, TransportError) else error
         return answer
 
     async def _whole(self, call: UpstreamCall) -> Answer:

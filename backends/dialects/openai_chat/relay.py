@@ -110,13 +110,14 @@ class Relay:
         if not chunk.choices:
             self._remember(data)
             return []
-        alone = len(chunk.choices) == len({choice.index for choice in chunk.choices})
-        if alone and all(self._is_plain(choice) for choice in chunk.choices):
-            return self._pass(data, chunk.choices)
+        choices = chunk.choices
+        alone = len(choices) == 1 or len(choices) == len({choice.index for choice in choices})
+        if alone and all(map(self._is_plain, choices)):
+            return self._pass(data, choices)
         return self._correct(data)
 
     def _is_plain(self, choice: _Choice) -> bool:
-        if choice.delta is None or choice.index in self._finished or bytes(choice.delta.tool_calls):
+        if choice.delta is None or choice.index in self._finished or bytes(choice.delta.tool_calls) not in _SILENT:
             return False
         has_role = bytes(choice.delta.role) == b'"assistant"'
         if has_role is (choice.index in self._begun) or (not has_role and bytes(choice.delta.role)):
@@ -170,8 +171,8 @@ class Relay:
         fields["model"] = self._model
         if not self._head:
             self._head = {key: msgspec.Raw(bytes(fields[key])) for key in _HEAD if key in fields}
-        for key, value in self._head.items():
-            fields.setdefault(key, value)
+        if not fields.keys() >= self._head.keys():
+            fields = {**self._head, **fields}
         if self._shows_usage:
             fields["usage"] = _NULL
         else:

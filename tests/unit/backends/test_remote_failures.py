@@ -1,6 +1,7 @@
 """A replica behind HTTP that fails, at every point: one error type, nothing left running, no key in the words."""
 
 import asyncio
+import zlib
 from typing import Any
 
 import pytest
@@ -177,6 +178,25 @@ async def test_an_event_that_is_no_chunk_is_a_bad_answer(ask: Ask, nonsense: byt
         assert error_of(await ask(upstream, stream=True)).kind == "bad_answer"
         told = await ask(upstream, stream=True)
         assert (error_of(told).kind, told.text()) == ("bad_answer", "a")
+
+
+@BOTH
+async def test_a_coding_that_was_not_asked_for_is_a_bad_answer(ask: Ask, stream: bool) -> None:
+    headers = (("content-type", "text/event-stream"), ("content-encoding", "br"))
+    async with fake_upstream(Reply((b"\x1b",), headers=headers)) as upstream:
+        assert error_of(await ask(upstream, stream=stream)).kind == "bad_answer"
+
+
+async def test_a_packed_stream_is_unpacked_event_by_event(ask: Ask) -> None:
+    packer = zlib.compressobj(wbits=31)
+    pieces = [
+        packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH) for data in (text_chunk("a"), finish_chunk(), DONE)
+    ]
+    headers = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
+    async with fake_upstream(Reply((*pieces, packer.flush()), headers=headers)) as upstream:
+        told = await ask(upstream, stream=True)
+
+        assert (told.error, told.text()) == (None, "a")
 
 
 async def test_an_endless_line_is_a_bad_answer(ask: Ask) -> None:
