@@ -13,7 +13,7 @@ from classifiers.data import Examples, same_question
 
 ANCHORS = Path(__file__).parent / "anchors.jsonl"
 ANCHOR_WEIGHT = 12.0
-"""One anchor counts as this many prompts: 184 of them are then about a tenth of the pool."""
+"""One anchor counts as this many prompts: together they are then about an eighth of the pool."""
 
 PRO_SMALL = (
     "Meta-Llama-3_1-8B-Instruct", "Phi-3-mini-4k-instruct", "Mistral-7B-Instruct-v0.2", "Qwen1.5-7B-Chat",

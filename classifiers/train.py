@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 _CARD: dict[str, object] = {
     "predicts": "P(a model of the head answers well) for one turn of a user, heads small and large",
     "good": "MMLU, MMLU-Pro, GSM8K: the graded answer is right; mix: the task's own score, 0..1; groups of models: the mean",
-    "anchors": "184 prompts written for this project; their chances are assumptions, not measurements",
+    "anchors": "prompts written for this project; their chances are assumptions, not measurements",
     "sources": {
         "mmlu, gsm8k": "lm-sys/RouteLLM@0b64fda, Apache-2.0, data MIT; Mixtral-8x7B-Instruct against gpt-4-1106-preview",
         "mmlu-pro": "TIGER-AI-Lab/MMLU-Pro@f418b11, Apache-2.0, data MIT; questions shared with MMLU left out",

@@ -1,0 +1,145 @@
+"""The artefact in the repository, with the real encoder, on prompts that no training row holds."""
+
+import asyncio
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from classifiers import artefact, pool
+from classifiers.data import same_question
+from classifiers.encoder import EncoderMissing, find_encoder
+from classifiers.estimator import Estimator, open_estimator
+from classifiers.question import Question
+
+EASY = (
+    "hi there",
+    "thanks!",
+    "What is the capital of France?",
+    "hi",
+    "thanks",
+    "good afternoon",
+    "cool, thank you for your help",
+    "How are you doing today?",
+    "yep, that works",
+    "What is the capital of Spain?",
+    "Who discovered penicillin?",
+    "How many hours are in a day?",
+    "What is the opposite of small?",
+    "Translate 'see you soon' into French.",
+    "How do you say 'water' in German?",
+    "Correct the spelling: definately",
+    "Make this more formal: gimme the numbers by friday",
+    "Give me a synonym for fast.",
+    "Suggest a name for a golden retriever.",
+    "Write a short birthday wish for a colleague.",
+    "What is 3 + 4?",
+    "What does PDF stand for?",
+)
+LRU_CACHE = (
+    "Write a concurrent-safe LRU cache in Go with O(1) get and put, a doubly linked list, an RWMutex and eviction. "
+    "Prove that no reader sees a half-linked node."
+)
+HARD = (
+    "Prove that there are infinitely many primes p such that p = 3 mod 4, and then generalise the argument to other "
+    "residues.",
+    LRU_CACHE,
+    "Prove that the sum of the reciprocals of the primes diverges, without using the prime number theorem.",
+    "Show that every subgroup of a free group is free, and discuss how the rank of the subgroup depends on its index.",
+    "Prove the central limit theorem with characteristic functions and state precisely where each assumption is used.",
+    "Determine all real polynomials P with P(x^2) = P(x)P(x+1) and prove that your list is complete.",
+    "Let x, y, z be positive reals with x + y + z = 3. Prove that x^2/(y+1) + y^2/(z+1) + z^2/(x+1) >= 3/2.",
+    "Implement a wait-free snapshot object in C++ and prove that it is linearizable.",
+    "Design a distributed transaction protocol that survives coordinator failure, prove its safety and implement it in "
+    "Rust.",
+    "Implement an incremental parser with error recovery in TypeScript and analyse its worst-case complexity.",
+    "Derive the Kalman filter from Bayes' rule, extend it to non-linear dynamics and bound the linearisation error.",
+    "Derive the equations of motion of a double pendulum by the Lagrangian, linearise them and compute the normal modes.",
+    "Derive the sample complexity of learning a half-space with margin and prove a matching lower bound.",
+    "Migrate this service from REST to gRPC: find all clients, generate the stubs, keep both running during the roll-out, "
+    "and write the integration tests.",
+    "Find the data race in our scheduler that appears only under load, explain the interleaving and redesign the locking.",
+    "Write a static analyser for Python that infers types across modules by abstract interpretation, with widening.",
+    "Design the storage engine of a time-series database: compression, compaction, crash recovery and concurrent queries, "
+    "with capacity calculations.",
+    "Prove that the language of balanced parentheses over two kinds of brackets is not regular, and construct an "
+    "unambiguous grammar for it.",
+)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Iterator[Estimator]:
+    try:
+        find_encoder(None)
+    except EncoderMissing as missing:
+        pytest.skip(str(missing))
+    estimator = open_estimator()
+    yield estimator
+    asyncio.run(estimator.aclose())
+
+
+@pytest.fixture(scope="module")
+def p_good(shipped: Estimator) -> dict[str, tuple[float, float]]:
+    rows = {text: shipped.estimate_now(Question((text,))).p_good for text in (*EASY, *HARD)}
+    return {text: (row["small"], row["large"]) for text, row in rows.items()}
+
+
+def test_the_prompts_of_this_file_were_never_trained_on():
+    trained = set(map(same_question, pool.read_anchors().texts))
+
+    # "hi", "thanks" and a capital are too short to be spelled in a way that nobody else would.
+    assert {text for text in (*EASY, *HARD) if same_question(text) in trained} <= {"hi"}
+
+
+@pytest.mark.parametrize("easy", EASY[:3])
+@pytest.mark.parametrize("hard", HARD[:2])
+def test_small_talk_is_clearly_safer_with_the_small_model_than_a_proof(p_good, easy: str, hard: str):
+    assert p_good[easy][0] > p_good[hard][0] + 0.4
+
+
+def test_easy_and_hard_prompts_are_told_apart(p_good):
+    easy, hard = ([p_good[text][0] for text in texts] for texts in (EASY, HARD))
+
+    ordered = np.mean([[one > other for other in hard] for one in easy])
+
+    assert ordered > 0.97, sorted((p_good[text], text) for text in p_good)
+
+
+@pytest.mark.parametrize("by", ["gain", "small fails"])
+def test_a_target_of_forty_percent_large_sends_each_to_its_tier(shipped: Estimator, p_good, by: str):
+    sample = shipped.calibration.p_good
+    small, large = np.array(sample["small"]), np.array(sample["large"])
+    score = {"gain": large - small, "small fails": 1 - small}[by]
+    threshold = np.quantile(score, 0.6)
+
+    goes_large = {
+        text: (pair[1] - pair[0] if by == "gain" else 1 - pair[0]) > threshold for text, pair in p_good.items()
+    }
+
+    wrong = [text for text in EASY if goes_large[text]] + [text for text in HARD if not goes_large[text]]
+    assert not {*EASY[:5], *HARD[:2]} & set(wrong)
+    assert len(wrong) <= 2, wrong
+
+
+def test_a_short_follow_up_keeps_the_estimate_of_what_went_before(shipped: Estimator, p_good):
+    follow_up = shipped.estimate_now(Question((LRU_CACHE, "looks good, commit it")))
+
+    assert follow_up.earlier == ({"small": p_good[LRU_CACHE][0], "large": p_good[LRU_CACHE][1]},)
+    assert follow_up.p_good["small"] > follow_up.earlier[0]["small"]
+
+
+def test_white_space_and_case_of_the_letters_move_an_estimate_little(shipped: Estimator, p_good):
+    for text in (EASY[2], HARD[0]):
+        spaced = shipped.estimate_now(Question((f"  {text} \n",))).p_good["small"]
+        lower = shipped.estimate_now(Question((text.lower(),))).p_good["small"]
+
+        assert abs(spaced - p_good[text][0]) < 0.03
+        assert abs(lower - p_good[text][0]) < 0.15
+
+
+def test_the_artefact_is_small_and_says_what_it_was_trained_on():
+    manifest = artefact.load(artefact.SHIPPED).manifest
+
+    assert sum(path.stat().st_size for path in artefact.SHIPPED.iterdir()) < 1_000_000
+    assert {"predicts", "good", "anchors", "sources", "prompts", "not_for"} <= set(manifest.card)
+    assert manifest.metrics["ece_small"] < 0.06
