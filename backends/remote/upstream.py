@@ -108,9 +108,12 @@ class RemoteUpstream:
                 raise UpstreamError("bad_answer", "the upstream did not stream its answer", sent=True)
             answer = StreamedAnswer(response, self._relay(call.request), clocks, self._secret(), self._leave)
             await answer.begin()
-        except BaseException as error:
+        except TransportError as error:
             await response.aclose()
-            raise from_transport(error) if isinstance(error, TransportError) else error
+            raise from_transport(error) from error
+        except BaseException:
+            await response.aclose()
+            raise
         return answer
 
     async def _whole(self, call: UpstreamCall) -> Answer:
