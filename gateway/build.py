@@ -82,13 +82,19 @@ class LiveBuilder:
             raise BadSettings(str(error)) from None
         built_from = (model.name, run, path, model.fits.output)
         opening = partial(open_engine, run, path, output_tokens=model.fits.output)
-        return Replica(model.name, model.replicas[0], built_from, opening, is_local=True)
+        return Replica(model.name, model.replicas[0], built_from, open=opening, is_local=True)
 
     def _remote(self, model: Model, at: str) -> Replica:
+        """Nothing is connected until the first request."""
         key = read_secret(model.key) if model.key is not None else None
         built_from = (model.name, at, model.serves, model.key, key)
-        make = partial(RemoteUpstream, model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
-        return Replica(model.name, at, built_from, make, lacks=lack_of(model.key) if model.key and key is None else "")
+        if model.key is not None and key is None:
+            return Replica(model.name, at, built_from, lacks=lack_of(model.key))
+        try:
+            upstream = RemoteUpstream(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
+        except ValueError as error:
+            raise BadSettings(f"the model {model.name}: {error}") from None
+        return Replica(model.name, at, built_from, upstream=upstream)
 
 
 def lack_of(key: SecretRef) -> str:

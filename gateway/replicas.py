@@ -13,7 +13,7 @@ from backends.upstream import Load, Upstream
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """An upstream, or what still opens it.
+    """An upstream, or what opens one that takes its time.
 
     `built_from` is what the upstream was made of: a reload keeps a replica whose parts are the same. `lacks` says what
     the configuration owes it. `lives` counts the policies in force that name it.
@@ -22,7 +22,7 @@ class Replica:
     model: str
     name: str
     built_from: object
-    open: Callable[[], Upstream]
+    open: Callable[[], Upstream] | None = None
     is_local: bool = False
     lacks: str = ""
     upstream: Upstream | None = None
@@ -46,11 +46,11 @@ class Replica:
         )
 
     async def open_off_loop(self) -> None:
-        """Weights are read in a thread; opening a remote upstream does not block. Raises what opening raised."""
-        if self.upstream is not None or self.lacks:
+        """Weights are read in a thread. Raises what opening raised."""
+        if self.upstream is not None or self.open is None:
             return
         try:
-            self.upstream = await asyncio.to_thread(self.open) if self.is_local else self.open()
+            self.upstream = await asyncio.to_thread(self.open)
         except Exception as error:
             self.why_not = str(error) or type(error).__name__
             raise

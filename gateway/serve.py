@@ -15,6 +15,7 @@ import uvicorn
 
 from gateway.app import build_app
 from gateway.door import Door
+from gateway.process_log import write_process_log
 from gateway.protocol import bounded_by
 from gateway.settings import Settings
 from gateway.wiring import Built, build_gateway
@@ -69,7 +70,7 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
         lifespan="on",
         access_log=False,
         server_header=False,
-        log_level="warning",
+        log_config=None,
         timeout_graceful_shutdown=CLOSE_S,
         timeout_keep_alive=75,
     )
@@ -78,6 +79,7 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
 
 def serve(settings: Settings) -> None:
     """Run until a signal. Raises BadSettings, PolicyRefused before the socket is opened."""
+    write_process_log(settings.telemetry.log)
     built = build_gateway(settings)
     server = open_server(built, settings)
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:

@@ -17,6 +17,8 @@ from policies.catalogue import SecretRef
 
 MIB = 1 << 20
 
+LogForm = Literal["json", "console", "off"]
+
 
 def _secret(value: object) -> Secret:
     return value if isinstance(value, Secret) else Secret(str(value))
@@ -58,7 +60,7 @@ class Telemetry(BaseModel):
     traces: Literal["off", "console", "otlp"] = "off"
     otlp_endpoint: str | None = None
     metrics: bool = True
-    log: Literal["json", "console", "off"] = "json"
+    log: LogForm = "json"
 
 
 class Settings(BaseSettings):

@@ -1,9 +1,11 @@
 """Step 10: what a request came to. The books are kept while it runs and closed exactly once, whatever happened."""
 
+import re
 import time
 from dataclasses import dataclass, field
+from typing import cast
 
-from backends.messages import Delta, Event, Finish, Usage, Wire
+from backends.messages import Delta, Event, Finish, FinishReason, Usage, Whole, Wire
 from gateway.errors import RouterError
 from gateway.settlement import End, Settlement
 from policies.catalogue import Price
@@ -24,6 +26,20 @@ def spend_microusd(price: Price, usage: Usage) -> int:
     return -(-total // PER_MILLION)
 
 
+FINISH = re.compile(rb'"finish_reason":\s*"(stop|length|tool_calls|content_filter)"')
+"""Never matches inside a text: there the quotes are escaped."""
+
+
+def reason_of(data: bytes) -> FinishReason:
+    """The first finish reason in an answer that passes as it came.
+
+    >>> reason_of(b'{"choices":[{"finish_reason":"length"}]}')
+    'length'
+    """
+    found = FINISH.search(data)
+    return cast(FinishReason, found[1].decode()) if found else "stop"
+
+
 @dataclass(slots=True)
 class Tally:
     """What one attempt has said so far."""
@@ -37,6 +53,11 @@ class Tally:
     def see(self, event: Event) -> None:
         if type(event) is Wire:
             self.pieces += event.speaks
+            if event.finishes:
+                self.reason = reason_of(event.data)
+        elif type(event) is Whole:
+            self.pieces += 1
+            self.reason = reason_of(event.body)
         elif type(event) is Delta:
             self.pieces += 1
         elif type(event) is Usage:

@@ -30,13 +30,17 @@ class Upkeep:
 
     async def __call__(self, over: asyncio.Event) -> None:
         try:
-            if self._connect is not None:
-                await self._connect()
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._reach_for_state(), name="connect-state")
                 tasks.create_task(self._open_models(), name="open-models")
                 tasks.create_task(self._reloader.follow(over), name="follow-policy")
         finally:
             await self._close()
+
+    async def _reach_for_state(self) -> None:
+        """So that the first request finds an open connection; without one it is answered all the same."""
+        if self._connect is not None:
+            await self._connect()
 
     async def _open_models(self) -> None:
         """A model that does not open stays out, with its reason in /readyz; the others answer."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.messages import Delta, Finish, Usage, Wire
+from backends.messages import Delta, Finish, Usage, Whole, Wire
 from backends.upstream import Load
 from gateway.door import Door
 from gateway.errors import Busy, Draining, Unauthorised
@@ -157,6 +157,25 @@ def test_the_tally_prefers_the_upstreams_count_and_estimates_what_was_cut() -> N
 
     tally.see(Usage(9, 3, 1))
     assert tally.best_usage == Usage(9, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Wire(b'{"choices":[{"index":0,"delta":{},"finish_reason": "tool_calls"}]}', finishes=True), "tool_calls"),
+        (
+            Whole(b'{"choices":[{"message":{"content":"\\"finish_reason\\":\\"stop\\""},"finish_reason":"length"}]}'),
+            "length",
+        ),
+        (Whole(b'{"choices":[{"finish_reason":null}]}'), "stop"),
+    ],
+)
+def test_the_finish_reason_is_read_from_what_passes_as_it_came(said: Wire | Whole, reason: str) -> None:
+    tally = Tally(prompt_tokens=1)
+
+    tally.see(said)
+
+    assert tally.reason == reason
 
 
 def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:
