@@ -1,4 +1,4 @@
-"""Plain httpx, aiohttp and our own transport through one interface: `python -m loadtests.transport.bench [--json]`.
+"""Plain httpx, aiohttp and our own transport through one interface: `python -m loadtests.transport.bench [--json] [--ledger]`.
 
 Processor time of this process for one exchange; the upstream is a process of its own. Contenders take turns, the first
 round warms up, medians of the others count.
@@ -17,6 +17,7 @@ import uvloop
 
 from backends.transport import FastTransport, HttpRequest, Transport, locate
 from backends.transport.over_httpx import HttpxTransport
+from loadtests.ledger import add_row
 from loadtests.servers import free_port, running
 from loadtests.transport.over_aiohttp import AiohttpTransport
 
@@ -104,16 +105,28 @@ def compare(base: str, rounds: int, seconds: float) -> dict[str, dict[str, dict[
     }
 
 
+def summary(table: dict[str, dict[str, dict[str, float]]]) -> str:
+    """The times of every load side by side, for one cell of the ledger."""
+    rows = (
+        f"{load}: " + ", ".join(f"{name} {cell['cpu_us']:.0f}" for name, cell in row.items())
+        for load, row in table.items()
+    )
+    return "µs of CPU; " + "; ".join(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--ledger", action="store_true")
     options = parser.parse_args()
     port = free_port()
     command = [sys.executable, "-m", "loadtests.transport.mock", str(port)]
     with running("mock", command, port, ready="/") as server:
         table = compare(server.url, options.rounds, options.seconds)
+    if options.ledger:
+        add_row("processor time of one upstream call", "1 KB POST at 1 and 64, 33-event stream at 64", summary(table))
     if options.json:
         print(json.dumps(table, indent=2))
         return
