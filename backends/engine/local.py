@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, Protocol
 
 import msgspec
@@ -18,7 +19,7 @@ from backends.upstream import Load, Prepared, UpstreamCall
 from policies.affinity.blocks import seed, token_blocks
 
 CACHED_PROMPTS = 64
-"""A prompt is measured when it is routed and again for every attempt; the tokens of the latest ones are kept."""
+"""A prompt is measured before it is sent and again for every attempt; the tokens of the latest ones are kept."""
 
 
 class ChatTokenizer(Protocol):
@@ -47,9 +48,10 @@ class LocalUpstream:
         self._window = window
         self._output_tokens = output_tokens or window
         self._prompts: dict[bytes, tuple[int, ...]] = {}
+        self._lock = Lock()
 
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
-        """Raises UpstreamError (unsupported) when the model cannot read the conversation."""
+        """Safe from any thread. Raises UpstreamError (unsupported) when the model cannot read the conversation."""
         tokens = self._prompt(request)
         return Prepared(
             tokens=len(tokens),
@@ -94,10 +96,13 @@ class LocalUpstream:
     def _prompt(self, request: ChatRequest) -> tuple[int, ...]:
         written = msgspec.msgpack.encode((request.messages, request.tools))
         key = blake2b(written, digest_size=16).digest()
-        tokens = self._prompts.pop(key, None) or tuple(self._tokenizer.encode_chat(request.messages, request.tools))
-        self._prompts[key] = tokens
-        if len(self._prompts) > CACHED_PROMPTS:
-            del self._prompts[next(iter(self._prompts))]
+        with self._lock:
+            tokens = self._prompts.pop(key, ())
+        tokens = tokens or tuple(self._tokenizer.encode_chat(request.messages, request.tools))
+        with self._lock:
+            self._prompts[key] = tokens
+            if len(self._prompts) > CACHED_PROMPTS:
+                del self._prompts[next(iter(self._prompts))]
         return tokens
 
     def _job(self, call: UpstreamCall, index: int) -> Job:

@@ -1,4 +1,4 @@
-"""Who is served next: priority classes, fair between tenants within a class, first come first served within a tenant.
+"""Who is served next: priority classes, fair between salts within a class, first come first served within a salt.
 
 Fairness is the virtual token counter of Sheng et al., "Fairness in Serving Large Language Models" (arXiv 2401.00588): each
 salt is charged for the tokens it was served, the one that got least goes next, and one that comes back after a rest starts
