@@ -56,4 +56,4 @@ def weigh(
         )
         terms = tuple([Term(name, round(cost.microusd), cost.why) for name, cost in costs])
         total = sum([cost.microusd for _, cost in costs])
-        yield Weighed(Candidate(model.name, state.replica, terms), total, resident, work, is_over)
+        yield Weighed(Candidate(model.name, state.replica, terms), total, work, is_over)

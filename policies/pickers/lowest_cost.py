@@ -13,13 +13,12 @@ class Weighed(NamedTuple):
 
     candidate: Candidate
     microusd: float
-    resident_tokens: int
     load: float
     is_overloaded: bool
 
 
 def in_order(weighed: Iterable[Weighed], preference: Mapping[str, int], key: str) -> list[Weighed]:
-    """Lowest first. Equal cost: the longer resident prefix, the lower load, then a stable draw for `key`."""
+    """Lowest first. Equal cost: the lower load, then a stable draw for `key`."""
     found = list(weighed)
     if len(found) == 1:
         return found
@@ -29,7 +28,6 @@ def in_order(weighed: Iterable[Weighed], preference: Mapping[str, int], key: str
             preference[w.candidate.model],
             w.is_overloaded,
             w.microusd,
-            -w.resident_tokens,
             w.load,
             -rank(key, w.candidate.replica),
         ),

@@ -223,6 +223,18 @@ def test_a_named_model_that_cannot_take_the_request_is_not_replaced_but_one_that
     assert (models(decision), decision.reason) == (["large"], "large: fallback of route by-name")
 
 
+def test_a_route_whose_model_cannot_take_the_request_uses_its_fallback() -> None:
+    short = model("small", 1, fits=Fits(context=10))
+    built = policy(short, LARGE, routes=[Route(name="r", use="small", fallback=("large",))])
+    decision = decide(built, Facts(prompt_tokens=50), Estimate(), IDLE)
+    assert (models(decision), decision.reason) == (["large"], "large: fallback of route r")
+
+
+def test_a_replica_near_the_least_loaded_keeps_its_prefix_however_low_the_mean() -> None:
+    fleet = [ReplicaState(replica=f"w{i}", running=n) for i, n in enumerate([0, 0, 0, 9])]
+    assert replicas(ReplicaState(replica="holder", running=3, resident_tokens=96), *fleet) == "holder"
+
+
 def test_listed_fallbacks_replace_the_ladder_and_an_empty_list_means_none() -> None:
     ladder = choose(SMALL, MEDIUM)
     only = policy(SMALL, MEDIUM, LARGE, routes=[Route(name="r", choose=ladder, fallback=("large",))])
@@ -333,9 +345,9 @@ def test_queued_work_outweighs_a_shorter_resident_prefix() -> None:
 
 
 def test_no_more_of_a_prompt_is_resident_than_it_is_long() -> None:
-    one = ReplicaState(replica="w1", resident_tokens=100, running=1)
-    other = ReplicaState(replica="w2", resident_tokens=900)
-    assert replicas(one, other, facts=Facts(prompt_tokens=100)) == "w2"
+    one = ReplicaState(replica="w1", resident_tokens=100)
+    other = ReplicaState(replica="w2", resident_tokens=900, running=1)
+    assert replicas(one, other, facts=Facts(prompt_tokens=100)) == "w1"
 
 
 def test_equal_replicas_are_told_apart_by_the_prefix_alone() -> None:
