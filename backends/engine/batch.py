@@ -6,6 +6,7 @@ Owns the scheduler, the pool and what every job needs to become text. Knows no q
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from backends.messages import TokenLogprob
 from policies.affinity.blocks import seed
 
 Logits = NDArray[np.float32]
+
+NO_NUMBERS = "the model gave no finite logits"
 
 DEADLINE = "the deadline passed"
 """`Output.error` of a job that was cancelled by its deadline."""
@@ -165,7 +168,7 @@ class Batch:
         return logits
 
     def _commit(self, chunks: list[Chunk], logits: Logits) -> list[Output]:
-        largest = logits.argmax(axis=1).tolist() if len(logits) else []
+        largest = logits.argmax(axis=1).tolist()
         outputs = []
         row = 0
         for chunk in chunks:
@@ -179,6 +182,8 @@ class Batch:
     def _settle(self, chunk: Chunk, logits: Logits, largest: list[int]) -> Output | None:
         """Book one chunk: draw its tokens, move its KV on, and end the job if a token ended it."""
         live = self._live[chunk.sequence.job_id]
+        if not all(isfinite(logits[row, token]) for row, token in enumerate(largest)):
+            return self._fail(live)
         sampled = self._accept(live, chunk, logits, largest) if chunk.samples else []
         self.scheduler.commit(chunk, sampled)
         if not sampled:
@@ -207,6 +212,11 @@ class Batch:
         if not sampling.logprobs:
             return None
         return read_logprobs(logits, token, sampling.top_logprobs, self._vocabulary)
+
+    def _fail(self, live: Live) -> Output:
+        """Its logits are not numbers. Rows do not depend on each other, so the other jobs are sound."""
+        self._remove(live)
+        return Output(live.sequence.job_id, end="error", error=NO_NUMBERS)
 
     def _remove(self, live: Live) -> None:
         job_id = live.sequence.job_id

@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 LOADING = "loading weights"
 WARMING = "warming up"
 DRAINING = "draining"
+CLOSE_WAIT_S = 10.0
+"""A thread that is still loading cannot be interrupted, and ends by itself soon after."""
+
 NO_LOAD = EngineLoad(waiting=0, running=0, queued_tokens=0, free_blocks=0, total_blocks=0)
 NO_STATS = BatchStats()
 
@@ -116,7 +119,7 @@ class Engine:
     def close(self) -> None:
         self._inbox.close()
         if current_thread() is not self._thread:
-            self._thread.join()
+            self._thread.join(CLOSE_WAIT_S)
 
     def _run(self) -> None:
         failures = 0

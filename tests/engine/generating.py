@@ -30,6 +30,7 @@ class Answer:
     logprobs: list[TokenLogprob] = field(default_factory=list)
     end: EndReason | None = None
     usage: Usage | None = None
+    error: str = ""
     steps: list[int] = field(default_factory=list)
 
     def add(self, output: Output, step: int) -> None:
@@ -38,7 +39,7 @@ class Answer:
         self.pieces.append(output.text)
         self.tokens += output.tokens
         self.logprobs += output.logprobs
-        self.end, self.usage = output.end, output.usage
+        self.end, self.usage, self.error = output.end, output.usage, output.error
         self.steps.append(step)
 
 

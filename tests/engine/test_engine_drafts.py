@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stub_models import FixedDrafter, OracleDrafter, PrefixModel, StubVocabulary
 
 from backends.engine.batch import Batch
-from backends.engine.draft.costs import PRIOR_SHARE, StepCosts
+from backends.engine.draft.costs import LEAST_SHARE, PRIOR_SHARE, StepCosts
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
 from backends.engine.scheduler import Budget
 from backends.engine.speculate import Speculator, worthwhile
@@ -109,6 +109,20 @@ def test_the_cost_of_a_row_is_learned_from_the_steps():
         costs.observe(rows, 0.010 + 0.003 * rows)
 
     assert costs.slope() == pytest.approx(0.3)
+
+
+def test_noise_never_makes_rows_look_free_nor_one_slow_step_dear():
+    costs = StepCosts()
+    for rows in (8, 1) * 20:
+        costs.observe(rows, 0.010 if rows == 8 else 0.011)
+    assert costs.slope() == LEAST_SHARE
+
+    steady, disturbed = StepCosts(), StepCosts()
+    for rows in (1, 4) * 20:
+        steady.observe(rows, 0.010 + 0.001 * rows)
+        disturbed.observe(rows, 0.010 + 0.001 * rows)
+    disturbed.observe(4, 10.0)
+    assert disturbed.slope() < 3 * steady.slope()
 
 
 def test_steps_of_one_size_teach_nothing_about_the_cost_of_a_row():

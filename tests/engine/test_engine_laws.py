@@ -3,6 +3,7 @@
 from itertools import pairwise
 from random import Random
 
+import numpy as np
 import pytest
 from generating import ENDLESS, GREEDY, Answer, batch_of, finish, job, run
 from stub_models import FailingModel, OracleDrafter, PrefixModel, StubVocabulary
@@ -270,3 +271,18 @@ def test_a_model_that_has_no_memory_at_all_is_a_fault():
 
     with pytest.raises(MemoryError):
         finish(batch, {})
+
+
+def test_a_job_whose_logits_are_no_numbers_fails_alone():
+    class Overflowing(PrefixModel):
+        def forward(self, step):
+            logits = super().forward(step)
+            logits[step.positions[step.logit_rows] == 12] = np.nan
+            return logits
+
+    batch = batch_of(Overflowing(), ENDLESS)
+
+    broken, sound = run(batch, [job((1,) * 10, 20), job((2,) * 20, 20)])
+
+    assert (broken.end, broken.error, len(broken.tokens)) == ("error", "the model gave no finite logits", 3)
+    assert sound.tokens == run(batch_of(PrefixModel(), ENDLESS), [job((2,) * 20, 20)])[0].tokens

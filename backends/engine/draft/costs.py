@@ -3,8 +3,11 @@
 DECAY = 0.98
 PRIOR_SHARE = 0.08
 """Before there is evidence: a further row costs this share of a one-row step (measured: 1.08 to 1.24 for 3 more rows)."""
-MOST = 1e6
-"""Rows are all that costs; no draft pays."""
+LEAST_SHARE, MOST_SHARE = 0.02, 1e6
+"""Bounds of what is believed. Noise must not make rows look free: a crowded batch would then draft its worst."""
+
+SLOWEST = 3.0
+"""A step that took this many times the usual was held up by something else, and counts as this."""
 
 
 class StepCosts:
@@ -14,6 +17,8 @@ class StepCosts:
         self._weight = self._rows = self._squares = self._seconds = self._products = 0.0
 
     def observe(self, rows: int, seconds: float) -> None:
+        if self._weight:
+            seconds = min(seconds, SLOWEST * self._seconds / self._weight)
         self._weight = self._weight * DECAY + 1
         self._rows = self._rows * DECAY + rows
         self._squares = self._squares * DECAY + rows * rows
@@ -27,4 +32,4 @@ class StepCosts:
             return PRIOR_SHARE
         slope = (self._weight * self._products - self._rows * self._seconds) / spread
         base = (self._seconds - slope * self._rows) / self._weight
-        return max(0.0, slope) / base if base > 0 else MOST
+        return max(LEAST_SHARE, slope / base) if base > 0 else MOST_SHARE
