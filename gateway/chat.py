@@ -10,7 +10,7 @@ from backends.messages import ChatRequest
 from gateway.affinity import Affinity
 from gateway.drive import Drive, drive
 from gateway.egress import Egress, StreamEgress, WholeEgress
-from gateway.errors import BadRequest, Internal, Left, RouterError
+from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.identity import Principal
 from gateway.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
@@ -60,8 +60,7 @@ class ChatCompletions:
         except RouterError as error:
             await _refuse(visit, error)
         except asyncio.CancelledError:
-            visit.books.client_left()
-            raise
+            await _refuse(visit, cut_short())
         except Exception:
             await _apologise(visit)
             raise
@@ -85,6 +84,11 @@ class ChatCompletions:
             out = self._egress(visit, request, watch)
             try:
                 await drive(await self._decide(visit, request, principal, owner, out))
+            except asyncio.CancelledError:
+                if watch.left or not out.begun:
+                    raise
+                visit.books.failed(cut_short(), begun=True)
+                await out.fail(cut_short())
             finally:
                 await out.aclose()
 
@@ -104,6 +108,11 @@ class ChatCompletions:
         if request.stream:
             return StreamEgress(visit.send, request, answer_id, watch, self._gateway.limits.silence_s)
         return WholeEgress(visit.send, request, answer_id, watch)
+
+
+def cut_short() -> Draining:
+    """The server cancels what is still under way when its time to drain is over."""
+    return Draining("This process stopped before the answer was whole.")
 
 
 async def _refuse(visit: Visit, error: RouterError) -> None:

@@ -20,7 +20,8 @@ from gateway.protocol import bounded_by
 from gateway.settings import Settings
 from gateway.wiring import Built, build_gateway
 
-CLOSE_S = 5
+CLOSE_S = 1
+"""For answers that ended in this instant to be written; what is still under way then is ended with an error."""
 
 
 class DrainingServer(uvicorn.Server):

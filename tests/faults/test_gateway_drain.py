@@ -50,6 +50,29 @@ async def test_draining_refuses_new_requests_and_finishes_old_ones(tmp_path: Pat
     assert b"error" not in ending
 
 
+@pytest.mark.parametrize("begun", [True, False])
+async def test_what_outlasts_the_drain_ends_with_an_honest_error(begun: bool, tmp_path: Path) -> None:
+    endless = sse_reply(*[text_chunk("a")] * begun, Until(asyncio.Event()))
+    async with (
+        fake_upstream(endless) as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, drain_s=0.1) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.ask(chat_body(stream=True))
+        await upstream.until(lambda seen: len(seen.received) == 1)
+        if begun:
+            await client.until(b'"a"')
+
+        gateway.gateway.door.drain()
+        ending = await asyncio.wait_for(client.rest(), 10)
+
+        await gateway.until_empty()
+        await upstream.until(lambda seen: seen.open_connections == 0)
+
+    assert b'"code":"draining"' in ending
+    assert ending.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if begun else b" 503 " in ending
+
+
 async def until_it_answers(port: int) -> None:
     async with asyncio.timeout(30):
         while True:
