@@ -1,0 +1,169 @@
+"""Deciding, fed from the world: who is measured, who is asked how hard it is, what the snapshot holds."""
+
+import json
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from backends.dialects.openai_chat.request import read_chat
+from backends.errors import UpstreamError
+from backends.messages import ChatRequest
+from backends.upstream import Answer, Load, Prepared, UpstreamCall
+from classifiers.question import Question
+from gateway.identity import ANONYMOUS
+from gateway.judge import judge
+from gateway.live import Live
+from gateway.replicas import Claim, Replica
+from gateway.snapshot import World
+from gateway.state.memory import MemoryResidency
+from policies.catalogue import Model, Run
+from policies.decision import Call
+from policies.estimates import Estimate
+from policies.policy import Difficulty, Policy, Route
+
+
+class Measuring:
+    """An upstream that measures prompts, and counts how often."""
+
+    def __init__(self, *, exact: bool = False, held: int | None = None, unreadable: bool = False) -> None:
+        self.measured = 0
+        self._exact = exact
+        self._held = held
+        self._unreadable = unreadable
+
+    def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
+        self.measured += 1
+        if self._unreadable:
+            raise UpstreamError("unsupported", "no template for tools", sent=False, param="tools")
+        return Prepared(tokens=40, exact=self._exact, blocks=(b"1" + salt, b"2" + salt), block_tokens=16)
+
+    async def start(self, call: UpstreamCall) -> Answer:
+        raise AssertionError("deciding starts nothing")
+
+    def resident_tokens(self, prepared: Prepared) -> int | None:
+        return self._held
+
+    def load(self) -> Load:
+        return Load()
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Asked:
+    """A classifier that notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[Question, float]] = []
+
+    async def estimate(self, question: Question, within_s: float) -> Estimate:
+        self.questions.append((question, within_s))
+        return Estimate(p_good={"small": 0.9})
+
+
+def request(model: str = "auto") -> ChatRequest:
+    return read_chat(json.dumps({"model": model, "messages": [{"role": "user", "content": "hi"}]}).encode())
+
+
+def live(
+    upstreams: Mapping[str, list[Measuring]],
+    local: frozenset[str] = frozenset(),
+    difficulty: Difficulty | None = None,
+    estimator: Asked | None = None,
+) -> Live:
+    models = {
+        name: Model(name=name, run=Run(weights="w")) if name in local else Model(name=name, at=places(name, len(group)))
+        for name, group in upstreams.items()
+    }
+    policy = Policy(
+        hash="h",
+        name="p",
+        models=models,
+        routes=(Route(name="default", use=next(iter(models))),),
+        difficulty=difficulty,
+    )
+    replicas = {
+        name: tuple(
+            Replica(name, place, place, upstream=upstream, is_local=name in local)
+            for place, upstream in zip(models[name].replicas, group, strict=True)
+        )
+        for name, group in upstreams.items()
+    }
+    return Live(policy, replicas, estimator)
+
+
+def places(name: str, count: int) -> tuple[str, ...]:
+    return tuple(f"http://{name}{number}/v1" for number in range(count))
+
+
+@pytest.fixture
+def world() -> World:
+    return World(residency=MemoryResidency(100, time.monotonic), now=lambda: 5.0, draw=lambda: 0.25)
+
+
+async def test_only_models_whose_measure_is_read_are_measured(world: World) -> None:
+    lone, pair, engine = Measuring(), [Measuring(), Measuring()], Measuring(exact=True, held=16)
+    here = live({"lone": [lone], "pair": pair, "engine": [engine]}, local=frozenset({"engine"}))
+
+    judged = await judge(here, request(), ANONYMOUS, {}, world)
+
+    assert (lone.measured, pair[0].measured, pair[1].measured, engine.measured) == (0, 1, 0, 1)
+    assert judged.facts.exact_tokens == {"engine": 40}
+    assert judged.snapshot.replicas["engine"][0].resident_tokens == 16
+    assert (judged.snapshot.now, judged.snapshot.draw) == (5.0, 0.25)
+
+
+async def test_a_pinned_request_measures_its_model_alone_and_asks_no_classifier(world: World) -> None:
+    asked, other, engine = Asked(), Measuring(exact=True), Measuring(exact=True)
+    here = live({"a": [engine], "b": [other]}, frozenset({"a", "b"}), Difficulty(), asked)
+
+    judged = await judge(here, request("a"), ANONYMOUS, {}, world)
+
+    assert (engine.measured, other.measured) == (1, 0)
+    assert asked.questions == []
+    assert judged.estimate.abstains
+
+
+async def test_the_classifier_gets_the_question_and_the_policys_time(world: World) -> None:
+    asked = Asked()
+    here = live({"a": [Measuring()]}, difficulty=Difficulty(within_ms=20), estimator=asked)
+
+    judged = await judge(here, request(), ANONYMOUS, {}, world)
+
+    assert asked.questions == [(Question(("hi",)), 0.02)]
+    assert judged.estimate.p_good == {"small": 0.9}
+
+
+async def test_a_guess_of_residency_is_a_whole_number_of_blocks_and_never_more_than_the_prompt(world: World) -> None:
+    pair = [Measuring(), Measuring()]
+    here = live({"pair": pair})
+    blocks = pair[0].prepare(request(), ANONYMOUS.salt).blocks
+    await world.residency.learn("http://pair1/v1", blocks, 60)
+
+    judged = await judge(here, request(), ANONYMOUS, {}, world)
+
+    assert [state.resident_tokens for state in judged.snapshot.replicas["pair"]] == [0, 32]
+    assert judged.resident_tokens(Call("pair", "http://pair1/v1")) == 32
+
+
+async def test_a_model_that_cannot_read_the_conversation_does_not_stop_the_others(world: World) -> None:
+    here = live({"a": [Measuring(unreadable=True)], "b": [Measuring(exact=True)]}, frozenset({"a", "b"}))
+
+    judged = await judge(here, request(), ANONYMOUS, {}, world)
+
+    assert judged.facts.exact_tokens == {"b": 40}
+
+
+async def test_a_claim_is_in_the_next_snapshot(world: World) -> None:
+    here = live({"pair": [Measuring(), Measuring()]})
+    first = await judge(here, request(), ANONYMOUS, {}, world)
+    chosen = first.decision.choice
+    assert isinstance(chosen, Call)
+
+    Claim(here.replica(chosen), 1_000)
+    second = await judge(here, request(), ANONYMOUS, {}, world)
+
+    state = next(state for state in second.snapshot.replicas["pair"] if state.replica == chosen.replica)
+    assert (state.running, state.queued_tokens) == (1, 1_000)
+    assert second.decision.choice != chosen
