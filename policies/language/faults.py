@@ -7,9 +7,10 @@ from typing import get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from policies.language.closed import WithHeaders
 from policies.language.fields import HEADERS
 from policies.language.problem import Problem, Source
-from policies.language.schema import PolicyFile, WithHeaders
+from policies.language.schema import PolicyFile
 from policies.language.tree import At, Entries, Items, Node, Path, Scalar, descend, spell, where_key, where_value
 
 KINDS = {

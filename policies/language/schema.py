@@ -1,16 +1,14 @@
 """The policy file, declared once: validation, messages, the JSON Schema for editors and the reference page come from here."""
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from policies.catalogue import Drafter, Precision
 from policies.facts import Ability
+from policies.language.closed import Closed, WithHeaders
 from policies.language.fields import (
-    HEADER,
-    HEADER_PATTERN,
-    HEADERS,
     Addresses,
     Milliseconds,
     Name,
@@ -24,44 +22,6 @@ from policies.language.fields import (
     Tokens,
 )
 from policies.policy import MayMove
-
-
-class Closed(BaseModel):
-    """A map of the file: unknown keys are errors, values are never converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    exactly_one: ClassVar[tuple[str, ...]] = ()
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        stated = [key for key in self.exactly_one if getattr(self, key) is not None]
-        if self.exactly_one and len(stated) != 1:
-            keys = " and ".join(self.exactly_one)
-            raise PydanticCustomError("exactly_one", "needs exactly one of {keys}", {"keys": keys})
-        return self
-
-
-def _header_keys(schema: dict[str, Any]) -> None:
-    del schema["properties"][HEADERS]
-    one = {"type": "string", "description": "Value of this request header; a list means any of them."}
-    schema["patternProperties"] = {HEADER_PATTERN: {"anyOf": [one, {"type": "array", "items": one}]}}
-
-
-class WithHeaders(Closed):
-    """A map that also takes `header.NAME` keys, names in lower case."""
-
-    model_config = ConfigDict(json_schema_extra=_header_keys)
-
-    headers: dict[str, Texts] = Field(default={}, alias="header.NAME", description="Value of this request header.")
-    """By key of the file, `header.` included."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gather_headers(cls, value: object) -> object:
-        if not isinstance(value, dict):
-            return value
-        gathered = {key: words for key, words in value.items() if HEADER.fullmatch(key)}
-        return {**{key: words for key, words in value.items() if key not in gathered}, HEADERS: gathered}
 
 
 class PriceEntry(Closed):

@@ -16,8 +16,9 @@ from policies.decision import Call
 from policies.estimates import Calibration, Estimate
 from policies.facts import Facts
 from policies.language import Loaded, json_schema, load_policy
+from policies.language.closed import Closed, WithHeaders
 from policies.language.reference import reference
-from policies.language.schema import Closed, PolicyFile, WithHeaders
+from policies.language.schema import PolicyFile
 from policies.policy import Affinity, Difficulty, Policy, Resilience
 from policies.snapshot import Snapshot
 
