@@ -238,6 +238,14 @@ async def test_silence_after_content_runs_into_the_clock_of_the_gap(ask: Ask) ->
         await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
 
 
+async def test_comments_do_not_push_the_clock_of_the_gap(ask: Ask) -> None:
+    pings = [step for _ in range(100) for step in (b": ping\n\n", Pause(0.02))]
+    async with fake_upstream(sse_reply(text_chunk("a"), *pings, finish_chunk(), DONE)) as upstream:
+        told = await ask(upstream, stream=True, limits=TimeLimits(gap_s=0.1))
+
+        assert (error_of(told).kind, told.text()) == ("gap_timeout", "a")
+
+
 async def test_a_steady_stream_outlives_the_clocks_of_first_content_and_gap(ask: Ask) -> None:
     steps = [step for digit in "0123456789" for step in (text_chunk(digit), Pause(0.03))]
     async with fake_upstream(sse_reply(*steps, finish_chunk(), DONE)) as upstream:
