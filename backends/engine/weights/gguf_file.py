@@ -56,7 +56,8 @@ class GgufFile:
         entry = self.header.tensors[own]
         raw = np.frombuffer(self.data, np.uint8, entry.size, entry.start)
         values = quants.dequantize(raw.reshape(*entry.shape[:-1], -1), entry.kind)
-        return np.ascontiguousarray(values, np.float32).reshape(entry.shape)
+        own_copy = values if values.flags.writeable else values.copy()
+        return np.ascontiguousarray(own_copy, np.float32).reshape(entry.shape)
 
     def _rotary_heads(self, name: str) -> int:
         """Heads of a tensor whose rotary pairs the file interleaves, else 0. Only the llama architecture does."""
