@@ -102,13 +102,13 @@ class Books:
         """`begun`: the head had left, so the client saw 200."""
         self.error_code = error.code or error.type
         if not begun:
-            self.status = error.status
+            self.status, self.answered_by = error.status, None
         self.end = "error" if self.attempts or error.status >= 500 else "rejected"
 
     def client_left(self) -> None:
         self.end, self.error_code = "cancelled", "client_left"
         if self.ttft_ms is None:
-            self.status = 499
+            self.status, self.answered_by = 499, None
 
     def close(self) -> Settlement:
         return Settlement(

@@ -179,7 +179,9 @@ def test_the_finish_reason_is_read_from_what_passes_as_it_came(said: Wire | Whol
 
 
 def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:
-    refused, cut, left, late = Books("1"), Books("2", attempts=1), Books("3"), Books("4")
+    asked = Call("m", "a")
+    refused, cut = Books("1", answered_by=asked), Books("2", attempts=1, answered_by=asked)
+    left, late = Books("3", answered_by=asked), Books("4", answered_by=asked)
     refused.failed(Unauthorised("x"), begun=False)
     cut.spoke()
     cut.failed(Busy("x"), begun=True)
@@ -191,3 +193,4 @@ def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:
     assert (cut.close().status, cut.close().end) == (200, "error")
     assert (left.close().status, left.close().end) == (499, "cancelled")
     assert (late.close().status, late.close().end) == (200, "cancelled")
+    assert [books.close().answered_by for books in (refused, cut, left, late)] == [None, asked, None, asked]

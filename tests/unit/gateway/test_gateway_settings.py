@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.secrets import Secret
-from gateway.settings import MIB, Settings, read_secret
+from gateway.settings import MIB, Limits, Settings, Telemetry, read_secret
 from policies.catalogue import SecretRef
 
 
@@ -59,3 +59,18 @@ def test_secrets_come_from_variables_and_files_without_their_line_ends(
     assert read_secret(SecretRef("env", "EMPTY_KEY")) is None
     assert read_secret(SecretRef("env", "NO_SUCH_KEY")) is None
     assert read_secret(SecretRef("file", str(tmp_path / "none"))) is None
+
+
+def test_the_table_of_settings_is_whole_and_true() -> None:
+    page = (Path(__file__).parents[3] / "gateway" / "README.md").read_text(encoding="utf-8")
+
+    for name in Settings.model_fields:
+        assert f"TURNOUT_{name.upper()}" in page, name
+    for name, field in Limits.model_fields.items():
+        assert f"`{name.upper()}` {shown(field.default)}" in page, name
+    for name in Telemetry.model_fields:
+        assert f"`{name.upper()}`" in page, name
+
+
+def shown(value: float) -> str:
+    return f"{value // MIB} MiB" if value >= MIB else f"{value:g}"
