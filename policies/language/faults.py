@@ -78,6 +78,8 @@ def _place(fault: ErrorDetails, root: Node, path: Path) -> At:
 
 def _message(fault: ErrorDetails, root: Node, path: Path) -> str:
     kind, name = fault["type"], spell(root, path) or "the policy"
+    if kind == "model_type" and isinstance(path[-1], int):
+        name = f"an item of {name}"
     if kind == "extra_forbidden":
         return f"{name} is not a key here{_other_key(root, path)}"
     if kind == "missing":
