@@ -13,7 +13,6 @@ from backends.engine.draft.drafter import NOTHING, Drafter, Guess
 from backends.engine.scheduler import Chunk
 from backends.engine.sequence import Sequence
 
-FIRST_CHANCE = 0.5
 LEARN = 0.1
 RECOVER = 0.002
 """How fast an estimate returns to the first one while nothing is proposed, so that a sequence gets another try.
@@ -30,8 +29,9 @@ class Costs(Protocol):
 
 @dataclass(slots=True)
 class Acceptance:
-    """Chances of one sequence's draft tokens by grade, decayed."""
+    """Chances of one sequence's draft tokens by grade, decayed. `first` is where they began."""
 
+    first: tuple[float, ...]
     chances: list[float]
 
     def learn(self, grade: int, proposed: int, accepted: int) -> None:
@@ -39,7 +39,7 @@ class Acceptance:
             self.chances[grade] += LEARN * (hit - self.chances[grade])
 
     def recover(self, grade: int) -> None:
-        self.chances[grade] += RECOVER * (FIRST_CHANCE - self.chances[grade])
+        self.chances[grade] += RECOVER * (self.first[grade] - self.chances[grade])
 
 
 @dataclass(slots=True)
@@ -93,7 +93,8 @@ class Speculator:
     def _of(self, sequence: Sequence) -> Acceptance:
         found = self._acceptance.get(sequence.job_id)
         if found is None:
-            found = self._acceptance[sequence.job_id] = Acceptance([FIRST_CHANCE] * self.drafter.grades)
+            first = self.drafter.first_chances
+            found = self._acceptance[sequence.job_id] = Acceptance(first, list(first))
         return found
 
 

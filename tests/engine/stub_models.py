@@ -133,7 +133,7 @@ class FailingModel:
 class OracleDrafter:
     """Knows how each prompt goes on, and says so, or says something else throughout."""
 
-    grades = 1
+    first_chances = (0.5,)
 
     def __init__(self, answers: Mapping[tuple[int, ...], Sequence[int]], *, lies: bool = False) -> None:
         self._answers = answers
@@ -153,7 +153,7 @@ class OracleDrafter:
 class FixedDrafter:
     """The same guess at every step."""
 
-    grades = 1
+    first_chances = (0.5,)
 
     def __init__(self, guess: Sequence[int]) -> None:
         self._guess = list(guess)

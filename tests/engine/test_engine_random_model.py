@@ -45,7 +45,7 @@ def test_batched_and_chunked_equals_alone_and_whole(tiny, sampling):
 class ModelDrafter:
     """The greedy continuation by another model, from scratch every time."""
 
-    grades = 1
+    first_chances = (0.5,)
 
     def __init__(self, model):
         self._model = model
