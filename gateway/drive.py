@@ -135,12 +135,11 @@ async def relay(call: Call, job: Drive, attempt: Attempt, prepared: Prepared, ta
                     tally.spoke = True
                     attempt.spoke()
                     deadline.reschedule(job.total_at)
-                    job.books.spoke()
                 await out.take(event)
+            await attempt.end("", tally.usage)
+            await out.finish()
     except TimeoutError:
         raise missed(loop.time() >= job.total_at, limits) from None
-    await attempt.end("", tally.usage)
-    await out.finish()
     await job.affinity.answered(call, prepared)
 
 
@@ -158,6 +157,8 @@ def book(call: Call, job: Drive, tally: Tally) -> None:
     if tally.best_usage is not None:
         books.usage, books.price = tally.best_usage, job.live.policy.models[call.model].price
     books.answered_by, books.end = call, tally.reason
+    if job.out.begun_at is not None:
+        books.spoke(job.out.begun_at)
 
 
 def refusal(job: Drive, reject: Reject) -> RouterError:

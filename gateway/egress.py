@@ -12,11 +12,14 @@ from typing import Protocol
 from backends.dialects.openai_chat.response import Completion
 from backends.dialects.openai_chat.stream import Renderer
 from backends.messages import ChatRequest, Delta, Event, Whole, Wire
-from gateway.errors import RouterError
+from gateway.errors import Left, RouterError
 from gateway.ingress import Send
 from gateway.reply import envelope, send_body, send_head, send_whole
 from gateway.watch import ClientWatch
 from policies.decision import Call
+
+LAST_WORDS_S = 2.0
+"""How long a client that reads nothing holds up the end of an answer that failed."""
 
 KEEP_ALIVE = b": keep-alive\n\n"
 STREAM_HEADERS = {
@@ -37,7 +40,10 @@ def speaks(event: Event) -> bool:
 
 
 class Egress(Protocol):
-    """The client's side of an answer. `begun`: its head has left, with status 200."""
+    """The client's side of an answer. `begun_at`, of `time.perf_counter`: its head has left, with status 200."""
+
+    @property
+    def begun_at(self) -> float | None: ...
 
     @property
     def begun(self) -> bool: ...
@@ -53,7 +59,7 @@ class Egress(Protocol):
         ...
 
     async def fail(self, error: RouterError) -> None:
-        """End a begun answer with an error that does not look like success."""
+        """End a begun answer with an error that does not look like success. Raises Left when nobody reads it."""
         ...
 
     async def aclose(self) -> None: ...
@@ -74,7 +80,11 @@ class StreamEgress:
         self._held: list[bytes] = []
         self._last_at = 0.0
         self._pulse: asyncio.Task[None] | None = None
-        self.begun = False
+        self.begun_at: float | None = None
+
+    @property
+    def begun(self) -> bool:
+        return self.begun_at is not None
 
     def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
         self._renderer = Renderer(self._request, call.model, self._answer_id, self._created)
@@ -94,7 +104,11 @@ class StreamEgress:
 
     async def fail(self, error: RouterError) -> None:
         self._held.append(self._rendering.error(envelope(error)))
-        await self._end()
+        try:
+            async with asyncio.timeout(LAST_WORDS_S):
+                await self._end()
+        except TimeoutError:
+            raise Left("The client does not read its answer.") from None
 
     async def aclose(self) -> None:
         if self._pulse is not None:
@@ -106,7 +120,7 @@ class StreamEgress:
         return self._renderer
 
     async def _flush(self, *, more: bool = True) -> None:
-        if not self.begun:
+        if self.begun_at is None:
             await self._begin()
         self._last_at = time.monotonic()
         data = self._held[0] if len(self._held) == 1 else b"".join(self._held)
@@ -114,7 +128,7 @@ class StreamEgress:
         await send_body(self._send, data, more=more)
 
     async def _begin(self) -> None:
-        self.begun = True
+        self.begun_at = time.perf_counter()
         await send_head(self._send, 200, self._headers)
         self._pulse = asyncio.create_task(self._keep_alive(), name="stream-keep-alive")
 
@@ -144,7 +158,11 @@ class WholeEgress:
         self._watch = watch
         self._completion: Completion | None = None
         self._headers: Mapping[str, str] = {}
-        self.begun = False
+        self.begun_at: float | None = None
+
+    @property
+    def begun(self) -> bool:
+        return self.begun_at is not None
 
     def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
         self._completion = Completion(self._request, call.model, self._answer_id, int(time.time()))
@@ -157,7 +175,7 @@ class WholeEgress:
     async def finish(self) -> None:
         assert self._completion is not None
         body = self._completion.body()
-        self.begun = True
+        self.begun_at = time.perf_counter()
         await send_whole(self._send, 200, body, self._headers)
         self._watch.answered()
 

@@ -75,7 +75,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Books:
-    """One request, as far as it has come."""
+    """One request, as far as it has come. Instants are of `time.perf_counter`."""
 
     request_id: str
     tenant: str = ""
@@ -91,9 +91,9 @@ class Books:
     error_code: str = ""
     began_at: float = field(default_factory=time.perf_counter)
 
-    def spoke(self) -> None:
-        """Content is about to leave; of several attempts only the last one gets so far."""
-        self.ttft_ms = self.elapsed_ms()
+    def spoke(self, at: float) -> None:
+        """The first content left at this instant; of several attempts only the last one gets so far."""
+        self.ttft_ms = (at - self.began_at) * 1_000
 
     def elapsed_ms(self) -> float:
         return (time.perf_counter() - self.began_at) * 1_000

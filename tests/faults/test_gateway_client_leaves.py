@@ -117,3 +117,17 @@ async def test_a_client_that_reads_nothing_slows_only_itself(tmp_path: Path) -> 
 
             assert await asyncio.wait_for(other.status(), 2.0) == 400
         await gateway.until_empty(2.0)
+
+
+async def test_a_client_that_never_reads_is_let_go_when_its_time_is_over(tmp_path: Path) -> None:
+    flood = sse_reply(*[text_chunk("x" * 60_000) for _ in range(400)], Until(asyncio.Event()))
+    async with (
+        fake_upstream(flood) as upstream,
+        running_gateway(one_model(upstream.base, total="300ms"), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.ask(chat_body(stream=True))
+        await upstream.until(lambda seen: len(seen.received) == 1)
+
+        await gateway.until_empty(6.0)
+        await upstream.until(lambda seen: seen.open_connections == 0)

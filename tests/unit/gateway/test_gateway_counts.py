@@ -183,14 +183,15 @@ def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:
     refused, cut = Books("1", answered_by=asked), Books("2", attempts=1, answered_by=asked)
     left, late = Books("3", answered_by=asked), Books("4", answered_by=asked)
     refused.failed(Unauthorised("x"), begun=False)
-    cut.spoke()
+    cut.spoke(cut.began_at + 0.25)
     cut.failed(Busy("x"), begun=True)
     left.client_left()
-    late.spoke()
+    late.spoke(late.began_at)
     late.client_left()
 
     assert (refused.close().status, refused.close().end) == (401, "rejected")
     assert (cut.close().status, cut.close().end) == (200, "error")
+    assert cut.close().ttft_ms == pytest.approx(250)
     assert (left.close().status, left.close().end) == (499, "cancelled")
     assert (late.close().status, late.close().end) == (200, "cancelled")
     assert [books.close().answered_by for books in (refused, cut, left, late)] == [None, asked, None, asked]
