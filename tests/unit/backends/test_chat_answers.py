@@ -130,6 +130,12 @@ def test_an_empty_answer_still_has_a_role_and_a_finish() -> None:
     assert chunk["choices"][0]["finish_reason"] == "stop"
 
 
+def test_a_choice_finishes_once() -> None:
+    chunks = chunks_of(stream_of(chat(stream=True), [Delta("a"), Finish("length"), Finish("stop")]))
+
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None, "length"]
+
+
 @pytest.mark.parametrize("first", ["end", "error"])
 def test_a_stream_ends_once_whatever_is_asked_of_it(first: str) -> None:
     renderer = Renderer(chat(stream=True), "small", "x", 5)

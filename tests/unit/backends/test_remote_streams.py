@@ -202,6 +202,16 @@ async def test_each_of_two_choices_finishes_once_and_the_stream_lives_until_the_
         assert (told.finishes(0), told.finishes(1)) == (["stop"], ["length"])
 
 
+@pytest.mark.parametrize("ending", [DONE, b""], ids=["done", "end"])
+async def test_a_choice_that_began_and_never_finished_makes_the_answer_cut(ask: Ask, ending: bytes) -> None:
+    unfinished = sse_reply(text_chunk("a"), text_chunk("x", index=1), finish_chunk(), ending)
+    async with fake_upstream(unfinished) as upstream:
+        told = await ask(upstream, stream=True, n=2)
+
+        assert told.error is not None
+        assert told.error.kind == "stream_cut"
+
+
 async def test_arguments_leave_as_a_string_and_a_lone_call_as_a_list(ask: Ask) -> None:
     lone = {
         "id": "0",
