@@ -40,13 +40,21 @@ def _backend(path: Path) -> Backend:
     if not path.is_file() or path.stat().st_size > JSON_BYTES:
         raise WeightsError(f"{path.parent.name}: tokenizer.json is missing or larger than {JSON_BYTES >> 20} MiB")
     try:
-        backend = Backend.from_file(str(path))
+        backend = Backend.from_str(json.dumps(_unprefixed(json.loads(path.read_bytes()))))
     except Exception as fault:  # tokenizers raises plain Exception
         raise WeightsError(f"{path.name}: no readable tokenizer ({fault})") from fault
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = True
     return backend
+
+
+def _unprefixed(layout: dict[str, Any]) -> dict[str, Any]:
+    """Metaspace's `first` puts a space before the very start of a text; the parts between control words are no start."""
+    splitter = layout.get("pre_tokenizer")
+    if isinstance(splitter, dict) and splitter.get("type") == "Metaspace" and splitter.get("prepend_scheme") == "first":
+        splitter["prepend_scheme"] = "never"
+    return layout
 
 
 def _kinds(part: Mapping[str, Any] | None) -> list[str]:
