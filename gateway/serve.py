@@ -2,7 +2,7 @@
 
 On SIGTERM or SIGINT new requests are refused with 503 and `Retry-After` on a connection that closes, answers under way
 go on to their end (for `drain_s` at most), then the process leaves. A second signal does not wait. SIGHUP reads the
-policy again.
+policy and its keys again.
 """
 
 import asyncio
@@ -72,6 +72,7 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
         access_log=False,
         server_header=False,
         log_config=None,
+        proxy_headers=False,
         timeout_graceful_shutdown=CLOSE_S,
         timeout_keep_alive=75,
     )
@@ -95,7 +96,7 @@ async def _serve(server: DrainingServer, built: Built) -> None:
 @contextlib.contextmanager
 def reload_on_hangup(built: Built) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, built.reloader.wake)
+    loop.add_signal_handler(signal.SIGHUP, built.reloader.wake, True)
     try:
         yield
     finally:

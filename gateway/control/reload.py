@@ -37,10 +37,12 @@ class Reloader:
         self._seen = self._in_force = text
         self._turn = asyncio.Lock()
         self._woken = asyncio.Event()
+        self._forced = False
         self._retiring: asyncio.TaskGroup | None = None
 
-    def wake(self) -> None:
-        """Read the file again soon, changed or not."""
+    def wake(self, force: bool = False) -> None:
+        """Read the file again soon. `force` builds anew from an unchanged file too: a key that it refers to may differ."""
+        self._forced |= force
         self._woken.set()
 
     async def follow(self, over: asyncio.Event) -> None:
@@ -59,14 +61,15 @@ class Reloader:
         while True:
             await self._woken.wait()
             self._woken.clear()
-            await self.reload()
+            force, self._forced = self._forced, False
+            await self.reload(force=force)
 
-    async def reload(self) -> None:
+    async def reload(self, *, force: bool = False) -> None:
         """Read the file again. Its problems are logged, counted and shown by /readyz; the last good policy stays."""
         async with self._turn:
             try:
                 text = await asyncio.to_thread(self._path.read_text, encoding="utf-8")
-                if text != self._seen:
+                if force or text != self._seen:
                     self._seen = text
                     self._swap(await self._build(text, self._gateway.live))
                     self._in_force = text

@@ -5,9 +5,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
-from servers.plain_client import chat_body, connected
+from servers.plain_client import Socket, chat_body, connected
 from servers.running_gateway import RunningGateway, one_model, running_gateway
-from upstreams.fake_upstream import DONE, Until, chat_either, fake_upstream, finish_chunk, sse_reply, text_chunk
+from upstreams.fake_upstream import (
+    DONE,
+    FakeUpstream,
+    Until,
+    chat_either,
+    fake_upstream,
+    finish_chunk,
+    sse_reply,
+    text_chunk,
+)
 
 BAD = (
     "policy: 1\nmodels: {m: {at: 'http://x/v1', fits: {context: lots}}}\nroutes: [{use: m}]\n",
@@ -140,3 +149,26 @@ async def test_a_file_that_vanishes_is_a_problem_until_it_is_back(tmp_path: Path
         async with connected(gateway.port) as client:
             await client.ask(chat_body())
             assert await client.status() == 200
+
+
+async def test_a_rotated_key_is_taken_up_on_demand_and_only_then(tmp_path: Path) -> None:
+    key = tmp_path / "upstream.key"
+    key.write_text("first")
+    async with fake_upstream() as upstream:
+        policy = one_model(upstream.base).replace("/v1'}", f"/v1', key: 'file:{key}'}}")
+        async with running_gateway(policy, tmp_path) as gateway, connected(gateway.port) as client:
+            sent = [await key_that_is_sent(client, upstream)]
+            key.write_text("second")
+            await gateway.reloader.reload()
+            sent.append(await key_that_is_sent(client, upstream))
+
+            await gateway.reloader.reload(force=True)
+            sent.append(await key_that_is_sent(client, upstream))
+
+    assert sent == ["Bearer first", "Bearer first", "Bearer second"]
+
+
+async def key_that_is_sent(client: Socket, upstream: FakeUpstream) -> str | None:
+    await client.ask(chat_body())
+    await client.until(b"}}")
+    return upstream.last.header("authorization")
