@@ -46,22 +46,24 @@ def evaluate(
     *,
     cache_dir: Path,
     splits: Sequence[str] = DEFAULT_SPLITS,
+    transfers: Sequence[str] = tuple(TRANSFERS),
     embedder: str | None = None,
     threads: int = 2,
-    resamples: int = 200,
+    resamples: int = 100,
     progress: Progress | None = None,
 ) -> Report:
     """One row per router and set of prompts. The recipe is trained anew on each split; `shipped` only meets MT-Bench.
 
-    `splits` are names of SPLITS; `resamples` bootstraps give the interval. Raises DataMissing, ArtefactRefused,
-    EncoderMissing; KeyError on an unknown split.
+    `splits` are names of SPLITS, `transfers` of TRANSFERS; `resamples` bootstraps give the interval. Raises DataMissing,
+    ArtefactRefused, EncoderMissing; KeyError on an unknown name.
     """
     data.require(data_dir)
     store = open_store(cache_dir, embedder, threads, progress)
     rows: list[tuple[str, ...]] = []
     for name in splits:
         rows += _table(name, SPLITS[name](data_dir), store, resamples)
-    for name, (source, target) in TRANSFERS.items():
+    for name in transfers:
+        source, target = TRANSFERS[name]
         rows += _table(name, (_transfer(source(data_dir), target(data_dir)),), store, resamples)
     rows += _as_shipped(shipped or artefact.SHIPPED, data.mtbench(data_dir), store, resamples)
     return Report(title="routing quality", columns=COLUMNS, rows=tuple(rows))

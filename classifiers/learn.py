@@ -14,6 +14,7 @@ def learn(inputs: Inputs, targets: Targets) -> Blend:
     The calibrators stay as they are: a head that saw a fifth more rows is hardly less sure of itself, and no row is
     wasted. The order of rows decides who is kept back, so callers hand them over in an order without meaning.
     """
+    import sklearn.ensemble  # noqa: F401  the limit below holds for libraries that are loaded when it is set
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     rows = np.arange(len(inputs))

@@ -49,7 +49,7 @@ def train(
     """Writes the artefact to `out_dir` and `report.json` beside it.
 
     `cache_dir` keeps embeddings between runs; `trained_on` is the date for the data card. Raises DataMissing,
-    EncoderMissing.
+    EncoderMissing; ValueError where the large models are no better than the small ones on the prompts held out.
     """
     rows = pool.read_pool(data_dir)
     store = open_store(cache_dir, embedder, threads, progress)
@@ -67,9 +67,8 @@ def train(
 
 def open_store(cache_dir: Path, embedder: str | None, threads: int, progress: Progress | None = None) -> EmbedStore:
     """The embeddings of this encoder kept under `cache_dir`; the encoder is loaded when a text is not among them."""
-    source = find_encoder(embedder)
     path = store_path(cache_dir, embedder or DEFAULT_NAME)
-    return EmbedStore(path, lambda: open_encoder(source, threads=threads), progress)
+    return EmbedStore(path, lambda: open_encoder(find_encoder(embedder), threads=threads), progress)
 
 
 def targets_of(examples: Examples, weight: Floats | None = None) -> Targets:
@@ -124,5 +123,8 @@ def _row(source: str, prompts: int, held: Examples, p_good: Floats) -> tuple[str
     small, large = p_good.mean(0)
     gain = p_good[:, 1] - p_good[:, 0]
     means = (held.q_small.mean(), small, held.q_large.mean(), large)
-    apgr, ece = metrics.apgr(gain, held.q_small, held.q_large), metrics.ece(p_good[:, 0], held.q_small)
-    return (source, str(prompts), str(len(held)), *(f"{value:.3f}" for value in (*means, apgr, ece)))
+    ece = metrics.ece(p_good[:, 0], held.q_small)
+    # Where the large model is no better on these few prompts there is no gap that routing could recover.
+    has_gap = held.q_large.mean() > held.q_small.mean()
+    apgr = f"{metrics.apgr(gain, held.q_small, held.q_large):.3f}" if has_gap else "–"
+    return (source, str(prompts), str(len(held)), *(f"{mean:.3f}" for mean in means), apgr, f"{ece:.3f}")
