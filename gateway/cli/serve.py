@@ -49,18 +49,18 @@ def worker(
 ) -> None:
     """Serve one engine behind the same API, as a replica for another gateway (`at: http://HOST:PORT/v1`)."""
     own = Path(weights).expanduser()
-    text = ONE_MODEL.format(
-        name=quoted(name),
-        weights=quoted(str(own.resolve()) if own.exists() else weights),
-        precision=quoted(precision),
-        speculate=quoted(speculate),
-        kv=quoted(kv),
-    )
+    text = one_model_policy(name, str(own.resolve()) if own.exists() else weights, precision, speculate, kv)
     with tempfile.TemporaryDirectory(prefix="turnout-worker-") as folder:
         policy = Path(folder) / "worker.yaml"
         policy.write_text(text, encoding="utf-8")
         given = {"policy": policy, "host": host, "port": port}
         run_server({key: value for key, value in given.items() if value is not None})
+
+
+def one_model_policy(name: str, weights: str, precision: str, speculate: str, kv: str) -> str:
+    """The text of a policy with one engine and nothing to decide."""
+    told = {"name": name, "weights": weights, "precision": precision, "speculate": speculate, "kv": kv}
+    return ONE_MODEL.format(**{key: quoted(value) for key, value in told.items()})
 
 
 def quoted(text: str) -> str:
