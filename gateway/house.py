@@ -13,7 +13,7 @@ from gateway.telemetry.observe import Observer
 
 @dataclass(slots=True)
 class Gateway:
-    """`live` is the one field that changes: a reload replaces it whole. `last_problem` is what kept a reload back."""
+    """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back."""
 
     settings: Settings
     live: Live

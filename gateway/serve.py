@@ -2,7 +2,7 @@
 
 On SIGTERM or SIGINT new requests are refused with 503 and `Retry-After` on a connection that closes, answers under way
 go on to their end (for `drain_s` at most), then the process leaves. A second signal does not wait. SIGHUP reads the
-policy and its keys again.
+policy and all keys again.
 """
 
 import asyncio

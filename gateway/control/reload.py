@@ -12,6 +12,7 @@ from pathlib import Path
 from watchfiles import awatch
 
 from gateway.house import Gateway
+from gateway.identity import open_identity
 from gateway.live import Live
 
 log = logging.getLogger("turnout.policy")
@@ -41,7 +42,7 @@ class Reloader:
         self._retiring: asyncio.TaskGroup | None = None
 
     def wake(self, force: bool = False) -> None:
-        """Read the file again soon. `force` builds anew from an unchanged file too: a key that it refers to may differ."""
+        """Read the file again soon. `force` reads all keys again too: those that it refers to, and those of clients."""
         self._forced |= force
         self._woken.set()
 
@@ -69,9 +70,11 @@ class Reloader:
         async with self._turn:
             try:
                 text = await asyncio.to_thread(self._path.read_text, encoding="utf-8")
+                identity = open_identity(self._gateway.settings) if force else self._gateway.identity
                 if force or text != self._seen:
                     self._seen = text
                     self._swap(await self._build(text, self._gateway.live))
+                    self._gateway.identity = identity
                     self._in_force = text
                 elif text == self._in_force:
                     self._gateway.last_problem = ""

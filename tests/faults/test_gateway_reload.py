@@ -1,6 +1,8 @@
 """The policy file changes under load: whole or not at all, and nobody notices but by the answer."""
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -172,3 +174,32 @@ async def key_that_is_sent(client: Socket, upstream: FakeUpstream) -> str | None
     await client.ask(chat_body())
     await client.until(b"}}")
     return upstream.last.header("authorization")
+
+
+async def test_a_clients_key_is_withdrawn_on_demand_and_a_broken_file_withdraws_none(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps([key_entry("old")]))
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, keys_file=keys) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+    ):
+
+        async def statuses() -> list[int]:
+            url = f"{gateway.base}/v1/models"
+            return [(await client.get(url, headers={"x-api-key": key})).status_code for key in ("old", "new")]
+
+        keys.write_text("[")
+        await gateway.reloader.reload(force=True)
+        broken, problem = await statuses(), gateway.gateway.last_problem
+        keys.write_text(json.dumps([key_entry("new")]))
+        await gateway.reloader.reload(force=True)
+        replaced = await statuses()
+
+    assert broken == [200, 401]
+    assert "keys.json" in problem
+    assert replaced == [401, 200]
+
+
+def key_entry(key: str) -> dict[str, str]:
+    return {"hash": hashlib.sha256(key.encode()).hexdigest(), "tenant": "t"}
