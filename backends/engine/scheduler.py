@@ -184,10 +184,9 @@ class Scheduler:
     def _attach(self, sequence: Sequence) -> int:
         """Share the resident blocks that follow the computed part, and return the tokens in them.
 
-        The last token is always left to be computed, because its logits are wanted.
+        Prompts are computed up to block boundaries, so that part ends at one. The last token is always left to be
+        computed, because its logits are wanted.
         """
-        if sequence.computed % BLOCK_TOKENS:
-            return 0
         before = sequence.computed
         for index in range(before // BLOCK_TOKENS, (len(sequence.tokens) - 1) // BLOCK_TOKENS):
             block = self.pool.find(sequence.digest(index), sequence.contents(index))

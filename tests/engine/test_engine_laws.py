@@ -139,6 +139,7 @@ def test_eng_07_preemption_changes_timing_only():
     by_itself = [run(batch_of(PrefixModel(blocks=7), ENDLESS), [each])[0] for each in jobs]
     assert batch.scheduler.preemptions >= 1
     assert [each.end for each in squeezed] == ["length", "length"]
+    assert [each.usage.cached_tokens for each in squeezed] == [0, 0]
     assert told(squeezed) == told(by_itself)
 
 
@@ -213,18 +214,39 @@ def test_eng_10_a_cache_hit_counts_48_of_50_whatever_the_sampling():
     assert told(told_by[2:3]) == told(told_by[3:4])
 
 
-def test_sixteen_requests_with_a_common_prefix_of_512_tokens_prefill_it_once():
-    [prefix] = prompts(1, lengths=(512, 512))
+@pytest.mark.parametrize("length", [64, 512])
+def test_sixteen_requests_with_a_common_prefix_prefill_it_once(length):
+    [prefix] = prompts(1, lengths=(length, length))
     jobs = [job((*prefix, *tail), 4) for tail in prompts(16, seed=4, lengths=(7, 30))]
-    batch = batch_of(PrefixModel(blocks=200), VOCABULARY)
+    model = PrefixModel(blocks=200)
+    batch = batch_of(model, VOCABULARY)
 
     together = run(batch, jobs)
 
-    tails = sum(len(each.prompt) - 512 for each in jobs)
+    tails = sum(len(each.prompt) - length for each in jobs)
     decoded = sum(len(answer.tokens) - 1 for answer in together)
-    assert batch.scheduler.computed_tokens == 512 + tails + decoded
-    assert sum(batch._model.rows) == 512 + tails + decoded
+    assert batch.scheduler.computed_tokens == sum(model.rows) == length + tails + decoded
     assert told(together) == told(run(batch_of(PrefixModel(blocks=200), VOCABULARY), [each])[0] for each in jobs)
+
+
+def test_a_prefix_that_is_computed_in_odd_chunks_is_still_computed_once():
+    [prefix] = prompts(1, lengths=(160, 160))
+    jobs = [job((*prefix, tail), 3) for tail in range(4)]
+    batch = batch_of(PrefixModel(), ENDLESS, budget=Budget(mixed_rows=41, prefill_rows=41))
+
+    run(batch, jobs)
+
+    assert batch.scheduler.computed_tokens == 160 + 4 + 4 * 2
+
+
+def test_a_whole_prompt_in_the_cache_still_gets_its_last_token_computed():
+    batch = batch_of(PrefixModel(), VOCABULARY)
+    [prompt] = prompts(1, lengths=(48, 48))
+
+    first, second = (run(batch, [job(prompt, 8)])[0] for _ in range(2))
+
+    assert first.tokens == second.tokens
+    assert second.usage.cached_tokens == 32
 
 
 def test_a_prefix_is_not_shared_between_salts():
