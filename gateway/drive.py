@@ -1,6 +1,7 @@
 """Step 8: the steps of a decision, performed. The only loop with awaits and branches; judgement is `advance()`'s."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,11 @@ from gateway.reply import one_line
 from gateway.settle import Books, Tally
 from policies.advance import Outcome, advance, begin
 from policies.decision import Call, Reject
+
+log = logging.getLogger("turnout.upstream")
+
+IN_REQUEST_LOG = frozenset(("rejected", "too_long", "unsupported"))
+"""Failures whose words may quote the prompt; the request's own line has their code."""
 
 LONGEST_REASON = 512
 """Characters of a reason in a header; the log has all of it."""
@@ -96,6 +102,8 @@ async def perform(call: Call, job: Drive) -> tuple[Outcome, UpstreamError | None
     try:
         await attempt_call(call, job)
     except UpstreamError as error:
+        if error.kind not in IN_REQUEST_LOG:
+            log.warning("%s at %s: %s: %s", call.model, call.replica, error.kind, error.message)
         if error.kind == "connect_failed":
             await job.affinity.unreachable(call)
         return outcome_of(error, stream=job.request.stream, content_sent=job.out.begun), error

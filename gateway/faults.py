@@ -53,6 +53,11 @@ OF_KIND: Mapping[Kind, tuple[type[UpstreamFault] | type[TooLong], Failure]] = {
 }
 """`rejected` and `unsupported` carry more than a kind and are read below."""
 
+IN_OUR_WORDS: Mapping[Kind, str] = {
+    "connect_failed": "The upstream of this model cannot be reached.",
+}
+"""Where the original names an address of ours, which is the operator's to know."""
+
 TYPE_OF_STATUS = {429: "rate_limit_error", 503: "overloaded_error", 529: "overloaded_error"}
 
 MASKED_KEY = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk|rk)-[\w-]{6,}")
@@ -80,7 +85,8 @@ def from_upstream(error: UpstreamError, *, begun: bool = False) -> RouterError:
     fault, _ = OF_KIND[error.kind]
     if fault is TooLong:
         return TooLong(error.message, param=error.param or "messages")
-    return fault(MASKED_KEY.sub("***", error.message), headers=error.headers)
+    message = IN_OUR_WORDS.get(error.kind) or sentence(MASKED_KEY.sub("***", error.message))
+    return fault(message, headers=error.headers)
 
 
 def from_rejected(error: UpstreamError, *, begun: bool) -> RouterError:
