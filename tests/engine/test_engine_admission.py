@@ -13,12 +13,16 @@ def alone(each):
 
 def test_a_prompt_waits_for_blocks_that_are_promised_to_one_under_way():
     long, later = job(tuple(range(15)) * 20, 4), job((1,) * 160, 4)
-    batch = batch_of(PrefixModel(blocks=22), ENDLESS, budget=Budget(prefill_rows=32))
+    batch = batch_of(PrefixModel(blocks=22), ENDLESS, budget=Budget(prefill_rows=40))
+    running = []
 
-    answers = run(batch, [long, later])
+    answers = {1: Answer(), 2: Answer()}
+    batch.add(1, long, 0)
+    batch.add(2, later, 0)
+    finish(batch, answers, at_step={3: lambda: running.append(batch.load().running)})
 
-    assert batch.scheduler.preemptions == 0
-    assert [answer.tokens for answer in answers] == [alone(long), alone(later)]
+    assert running == [1]
+    assert [answer.tokens for answer in answers.values()] == [alone(long), alone(later)]
 
 
 def test_a_prompt_waits_while_the_next_decode_would_have_to_displace_it():
@@ -30,12 +34,24 @@ def test_a_prompt_waits_while_the_next_decode_would_have_to_displace_it():
 
 
 def test_a_prompt_that_lacks_a_block_does_not_take_it_from_a_decode_of_the_same_step():
-    long, young = job(tuple(range(15)) * 26 + (1,) * 10, 4), job((2,) * 10, 60)
-    batch = batch_of(PrefixModel(blocks=27), ENDLESS, budget=Budget(mixed_rows=16, prefill_rows=16))
+    jobs = [job(tuple(range(16)) * 25, 4), job((2,) * 8, 60), job((3,) * 7, 60)]
+    batch = batch_of(PrefixModel(blocks=28), ENDLESS, budget=Budget(mixed_rows=24, prefill_rows=24))
 
-    answers = run(batch, [long, young])
+    answers = run(batch, jobs)
 
-    assert [answer.tokens for answer in answers] == [alone(long), alone(young)]
+    assert [answer.tokens for answer in answers] == [alone(each) for each in jobs]
+
+
+def test_a_prompt_that_was_begun_goes_on_with_blocks_that_a_more_urgent_one_computed():
+    begun, urgent = job(tuple(range(10)) * 10, 6, priority=1), job(tuple(range(10)) * 10, 6, priority=0)
+    batch = batch_of(PrefixModel(), ENDLESS, budget=Budget(mixed_rows=20, prefill_rows=20))
+    answers = {1: Answer(), 2: Answer()}
+    batch.add(1, begun, 0)
+
+    finish(batch, answers, at_step={1: lambda: batch.add(2, urgent, 0)})
+
+    assert answers[1].tokens == answers[2].tokens == alone(begun)
+    assert batch.scheduler.computed_tokens < 2 * 100
 
 
 def test_a_full_house_of_decodes_still_lets_a_prompt_in():
