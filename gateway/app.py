@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from starlette.middleware.cors import CORSMiddleware
 
 from gateway import pages
-from gateway.chat import PATH, ChatCompletions
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
 from gateway.house import Gateway
-from gateway.ingress import Receive, Scope, Send
 from gateway.pages import Page
-from gateway.reply import one_line, send_error, send_head
+from gateway.request.chat import PATH, ChatCompletions
+from gateway.request.ingress import Receive, Scope, Send
+from gateway.request.reply import one_line, send_error, send_head
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]

@@ -3,11 +3,11 @@
 import time
 from dataclasses import dataclass, field
 
-from gateway.door import Door
-from gateway.identity import Identity
-from gateway.live import Live
+from gateway.live.in_force import Live
+from gateway.request.door import Door
+from gateway.request.identity import Identity
+from gateway.request.snapshot import World
 from gateway.settings import Limits, Settings
-from gateway.snapshot import World
 from gateway.telemetry.observe import Observer
 
 

@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import msgspec
 
-from gateway.chat import read_request
 from gateway.control.health import Health, Verdict, health_of, verdict_of
 from gateway.errors import ModelForbidden, NotFound, Unauthorised, UnknownModel
 from gateway.house import Gateway
-from gateway.identity import Principal
-from gateway.ingress import Receive, Scope, Send, read_headers, refuse_early
-from gateway.judge import judge
-from gateway.owner import Owner
-from gateway.reply import send_whole
+from gateway.request.chat import read_request
+from gateway.request.identity import Principal
+from gateway.request.ingress import Receive, Scope, Send, read_headers, refuse_early
+from gateway.request.judge import judge
+from gateway.request.owner import Owner
+from gateway.request.reply import send_whole
 from gateway.telemetry.observe import METRICS_CONTENT_TYPE, NullObservation
 from policies.decision import Decision
 from policies.estimates import Estimate

@@ -14,9 +14,9 @@ from types import FrameType
 import uvicorn
 
 from gateway.app import build_app
-from gateway.door import Door
 from gateway.process_log import write_process_log
 from gateway.protocol import bounded_by
+from gateway.request.door import Door
 from gateway.settings import Settings
 from gateway.wiring import Built, build_gateway
 

@@ -64,7 +64,7 @@ class Telemetry(BaseModel):
 
 
 class Settings(BaseSettings):
-    """`keys_file` lists client keys (see `gateway.identity`); without it, callers on loopback are the tenant `default`.
+    """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
     `allow_anonymous` lets a gateway without keys listen beyond loopback. `state` is a Redis URL, or None for memory.
     `artefact` and `embedder` replace the shipped difficulty classifier; `cache_dir` holds pulled weights. `drain_s`

@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.build import LiveBuilder
 from gateway.control.reload import Reloader
 from gateway.control.upkeep import Upkeep
-from gateway.door import Door
 from gateway.house import Gateway
-from gateway.identity import BadSettings, open_identity
+from gateway.live.build import LiveBuilder
+from gateway.request.door import Door
+from gateway.request.identity import BadSettings, open_identity
+from gateway.request.snapshot import World
 from gateway.secrets import Secret
 from gateway.settings import Settings, read_secret
-from gateway.snapshot import World
 from gateway.state.memory import MemoryResidency
 from gateway.state.residency import Residency
 from gateway.telemetry.observe import Observer, build_observer

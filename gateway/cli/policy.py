@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from gateway.classifier import Classifiers, PolicyReader
 from gateway.cli.terminal import fail, say, show_table
-from gateway.identity import BadSettings
+from gateway.live.classifier import Classifiers, PolicyReader
+from gateway.request.identity import BadSettings
 from gateway.settings import Settings
 from policies.decide import decide
 from policies.decision import Decision, Reject

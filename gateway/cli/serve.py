@@ -8,7 +8,7 @@ import typer
 
 from gateway.cli.terminal import fail, say
 from gateway.control.reload import PolicyRefused
-from gateway.identity import BadSettings
+from gateway.request.identity import BadSettings
 from gateway.settings import Settings
 
 HostOption = Annotated[str | None, typer.Option(help="address to listen on (default: 127.0.0.1)")]

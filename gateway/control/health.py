@@ -3,7 +3,7 @@
 import msgspec
 
 from gateway.house import Gateway
-from gateway.replicas import Replica
+from gateway.live.replicas import Replica
 
 
 class ReplicaHealth(msgspec.Struct, frozen=True):

@@ -12,8 +12,8 @@ from pathlib import Path
 from watchfiles import awatch
 
 from gateway.house import Gateway
-from gateway.identity import open_identity
-from gateway.live import Live
+from gateway.live.in_force import Live
+from gateway.request.identity import open_identity
 
 log = logging.getLogger("turnout.policy")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from backends.messages import Usage
-from gateway.settlement import Settlement
+from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.redact import Redactor

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from backends.messages import Usage
-from gateway.settlement import Settlement
+from gateway.request.settlement import Settlement
 from gateway.telemetry.delivery import Delivery
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics

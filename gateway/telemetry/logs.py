@@ -7,7 +7,7 @@ from typing import Any, Literal, TextIO
 import msgspec
 import structlog
 
-from gateway.settlement import Settlement
+from gateway.request.settlement import Settlement
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.redact import Redactor
 from policies.decision import Call

@@ -7,7 +7,7 @@ from math import prod
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 
 from backends.messages import Usage
-from gateway.settlement import Settlement
+from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.series import Series

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol, TextIO
 
 from backends.messages import Usage
+from gateway.request.settlement import Settlement
 from gateway.secrets import Secret
-from gateway.settlement import Settlement
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts

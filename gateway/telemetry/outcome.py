@@ -1,6 +1,6 @@
 """How a request ended, in the closed set that metrics, spans and logs share."""
 
-from gateway.settlement import Settlement
+from gateway.request.settlement import Settlement
 from gateway.telemetry.names import Outcome
 
 

@@ -13,7 +13,7 @@ from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer, format
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from backends.messages import Usage
-from gateway.settlement import Settlement
+from gateway.request.settlement import Settlement
 from gateway.telemetry import attributes, names
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.redact import Redactor

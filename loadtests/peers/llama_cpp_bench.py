@@ -2,8 +2,8 @@
 
     PEER_PYTHON loadtests/peers/llama_cpp_bench.py WEIGHTS.gguf --kind Q8_0 --cache DIR --prompt 32 --new 128 --batch 1 4 8 16
 
-Needs `llama-cpp-python` built with the machine's own instructions. WEIGHTS is requantised to the kind once. As llama.cpp's own batched
-benchmark does, steps feed fixed tokens and ask for logits of every sequence; no sampling is timed.
+Needs `llama-cpp-python` built with the machine's own instructions. WEIGHTS is requantised once. As llama.cpp's own
+batched benchmark does, steps feed fixed tokens and ask for logits of every sequence; no sampling is timed.
 """
 
 import argparse

@@ -14,7 +14,7 @@ from servers.running_gateway import RunningGateway, one_model, running_gateway
 from upstreams.fake_upstream import fake_upstream
 
 from gateway.errors import BadRequest
-from gateway.ingress import refuse_deep
+from gateway.request.ingress import refuse_deep
 
 KEYS = '[{"hash": "' + "ab" * 32 + '", "tenant": "t"}]'
 

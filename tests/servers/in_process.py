@@ -17,13 +17,13 @@ from backends.engine.loop import Engine
 from backends.engine.scheduler import Budget
 from gateway.control.reload import PolicyRefused, Reloader
 from gateway.control.upkeep import Upkeep
-from gateway.door import Door
 from gateway.house import Gateway
-from gateway.identity import Identity
-from gateway.live import Live
-from gateway.replicas import Replica
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
+from gateway.request.door import Door
+from gateway.request.identity import Identity
+from gateway.request.snapshot import World
 from gateway.settings import Settings
-from gateway.snapshot import World
 from gateway.state.memory import MemoryResidency
 from gateway.telemetry.observe import NullObserver
 from gateway.wiring import Built

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from backends.messages import Delta, Finish, Usage, Whole, Wire
 from backends.upstream import Load
-from gateway.door import Door
 from gateway.errors import Busy, Draining, Unauthorised
-from gateway.live import Live
-from gateway.replicas import Claim, Replica
-from gateway.settle import Books, Tally, spend_microusd
+from gateway.live.in_force import Live
+from gateway.live.replicas import Claim, Replica
+from gateway.request.door import Door
+from gateway.request.settle import Books, Tally, spend_microusd
 from policies.catalogue import Price
 from policies.decision import Call
 from policies.policy import Policy

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from backends.messages import ChatRequest, Delta, Event, Finish, Message, Usage, Wire
-from gateway.egress import KEEP_ALIVE, StreamEgress, WholeEgress
 from gateway.errors import Disconnected
-from gateway.ingress import AsgiEvent
-from gateway.watch import ClientWatch
+from gateway.request.egress import KEEP_ALIVE, StreamEgress, WholeEgress
+from gateway.request.ingress import AsgiEvent
+from gateway.request.watch import ClientWatch
 from policies.decision import Call
 
 ASKED = ChatRequest(raw=b"", model="auto", messages=(Message(role="user", text="hi"),), stream=True)

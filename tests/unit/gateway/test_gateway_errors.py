@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from backends.errors import Kind, UpstreamError
 from gateway import errors
 from gateway.errors import RouterError, reply_headers
-from gateway.faults import OF_KIND, OF_REJECT, from_reject, from_upstream, outcome_of, read_error
-from gateway.reply import one_line, safe_headers
+from gateway.request.faults import OF_KIND, OF_REJECT, from_reject, from_upstream, outcome_of, read_error
+from gateway.request.reply import one_line, safe_headers
 from policies.advance import WHAT_NEXT
 from policies.decision import Reject, RejectCode
 

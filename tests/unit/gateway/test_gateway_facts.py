@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest
 from backends.upstream import Prepared
-from gateway.facts import facts_of, question_of
-from gateway.identity import ANONYMOUS, Principal
+from gateway.request.facts import facts_of, question_of
+from gateway.request.identity import ANONYMOUS, Principal
 from policies.facts import Facts
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:,"}}

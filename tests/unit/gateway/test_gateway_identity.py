@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import Unauthorised
-from gateway.identity import (
+from gateway.request.identity import (
     ANONYMOUS,
     BadSettings,
     Identity,

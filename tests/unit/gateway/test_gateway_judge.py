@@ -11,11 +11,11 @@ from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.upstream import Answer, Load, Prepared, UpstreamCall
 from classifiers.question import Question
-from gateway.identity import ANONYMOUS
-from gateway.judge import judge
-from gateway.live import Live
-from gateway.replicas import Claim, Replica
-from gateway.snapshot import World
+from gateway.live.in_force import Live
+from gateway.live.replicas import Claim, Replica
+from gateway.request.identity import ANONYMOUS
+from gateway.request.judge import judge
+from gateway.request.snapshot import World
 from gateway.state.memory import MemoryResidency
 from policies.catalogue import Model, Run
 from policies.decision import Call

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gateway.build import LiveBuilder, missing_extra
 from gateway.control.reload import PolicyRefused
-from gateway.identity import BadSettings
+from gateway.live.build import LiveBuilder, missing_extra
+from gateway.request.identity import BadSettings
 from gateway.settings import Settings, Telemetry
 from gateway.wiring import build_gateway
 

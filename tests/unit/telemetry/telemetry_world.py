@@ -7,8 +7,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from backends.messages import Usage
+from gateway.request.settlement import Settlement
 from gateway.secrets import Secret
-from gateway.settlement import Settlement
 from gateway.telemetry.export import SpanDelivery
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from backends.upstream import Upstream
 from classifiers.question import Question
-from gateway.replicas import Replica
+from gateway.live.replicas import Replica
 from policies.decision import Call
 from policies.estimates import Estimate
 from policies.policy import Policy

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.upstream import Prepared, TimeLimits, UpstreamCall
-from gateway.affinity import Affinity
-from gateway.egress import Egress, speaks
 from gateway.errors import Misconfigured, RouterError
-from gateway.faults import from_reject, from_upstream, outcome_of
-from gateway.judge import Judged, reads_prompt
-from gateway.live import Live, opened
-from gateway.owner import Attempt, Owner
-from gateway.reply import one_line
-from gateway.settle import Books, Tally
+from gateway.live.in_force import Live, opened
+from gateway.request.affinity import Affinity
+from gateway.request.egress import Egress, speaks
+from gateway.request.faults import from_reject, from_upstream, outcome_of
+from gateway.request.judge import Judged, reads_prompt
+from gateway.request.owner import Attempt, Owner
+from gateway.request.reply import one_line
+from gateway.request.settle import Books, Tally
 from policies.advance import Outcome, advance, begin
 from policies.decision import Call, Reject
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from backends.messages import Delta, Event, Finish, FinishReason, Usage, Whole, Wire
 from gateway.errors import RouterError
-from gateway.settlement import End, Settlement
+from gateway.request.settlement import End, Settlement
 from policies.catalogue import Price
 from policies.decision import Call, Decision
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backends.upstream import Prepared
-from gateway.live import Live
-from gateway.replicas import Replica
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
 from gateway.state.residency import Residency
 from policies.snapshot import ReplicaState, Snapshot
 

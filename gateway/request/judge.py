@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.upstream import Prepared
-from gateway.facts import facts_of, question_of
-from gateway.identity import Principal
-from gateway.live import Live, opened
-from gateway.replicas import Replica
-from gateway.snapshot import World, guess_residency, has_choice, take_snapshot
+from gateway.live.in_force import Live, opened
+from gateway.live.replicas import Replica
+from gateway.request.facts import facts_of, question_of
+from gateway.request.identity import Principal
+from gateway.request.snapshot import World, guess_residency, has_choice, take_snapshot
 from policies.decide import decide
 from policies.decision import Call, Decision
 from policies.estimates import Estimate

@@ -4,7 +4,7 @@ import asyncio
 from types import TracebackType
 
 from gateway.errors import Left
-from gateway.ingress import Receive
+from gateway.request.ingress import Receive
 
 
 class ClientWatch:

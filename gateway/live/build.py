@@ -6,11 +6,11 @@ from functools import partial
 
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
-from gateway.classifier import Classifiers
 from gateway.control.reload import PolicyRefused
-from gateway.identity import BadSettings
-from gateway.live import Live
-from gateway.replicas import Replica
+from gateway.live.classifier import Classifiers
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
+from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
 from policies.catalogue import Model, SecretRef
 from policies.language.load import load_policy

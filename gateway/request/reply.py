@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from backends.dialects.openai_chat.response import error_body
 from gateway.errors import RouterError, reply_headers
-from gateway.ingress import Send
+from gateway.request.ingress import Send
 
 Headers = Mapping[str, str]
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest
-from gateway.affinity import Affinity
-from gateway.drive import Drive, drive
-from gateway.egress import Egress, StreamEgress, WholeEgress
 from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
-from gateway.identity import Principal
-from gateway.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
-from gateway.judge import judge
-from gateway.owner import Owner
-from gateway.reply import REQUEST_ID, send_error
+from gateway.request.affinity import Affinity
+from gateway.request.drive import Drive, drive
+from gateway.request.egress import Egress, StreamEgress, WholeEgress
+from gateway.request.identity import Principal
+from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
+from gateway.request.judge import judge
+from gateway.request.owner import Owner
+from gateway.request.reply import REQUEST_ID, send_error
+from gateway.request.settle import Books
+from gateway.request.watch import ClientWatch
 from gateway.settings import Limits
-from gateway.settle import Books
 from gateway.telemetry.observe import Observation
-from gateway.watch import ClientWatch
 
 PATH = "/v1/chat/completions"
 

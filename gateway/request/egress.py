@@ -13,9 +13,9 @@ from backends.dialects.openai_chat.response import Completion
 from backends.dialects.openai_chat.stream import Renderer
 from backends.messages import ChatRequest, Delta, Event, Whole, Wire
 from gateway.errors import Left, RouterError
-from gateway.ingress import Send
-from gateway.reply import envelope, send_body, send_head, send_whole
-from gateway.watch import ClientWatch
+from gateway.request.ingress import Send
+from gateway.request.reply import envelope, send_body, send_head, send_whole
+from gateway.request.watch import ClientWatch
 from policies.decision import Call
 
 LAST_WORDS_S = 2.0

@@ -1,8 +1,8 @@
 """What is learnt of who holds which prefix, where the replicas are remote and there is a choice between them."""
 
 from backends.upstream import Prepared
-from gateway.live import Live
-from gateway.snapshot import has_choice
+from gateway.live.in_force import Live
+from gateway.request.snapshot import has_choice
 from gateway.state.residency import CONFIRMED_TTL_S, SPECULATIVE_TTL_S, Residency
 from policies.decision import Call
 

@@ -6,7 +6,7 @@ from backends.messages import ChatRequest
 from backends.remote.prompt import estimate_prompt
 from backends.upstream import Prepared
 from classifiers.question import Question
-from gateway.identity import Principal
+from gateway.request.identity import Principal
 from policies.facts import Ability, Facts
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from classifiers.question import Question
-from gateway.identity import BadSettings
+from gateway.request.identity import BadSettings
 from policies.estimates import Calibration, Estimate
 
 if TYPE_CHECKING:

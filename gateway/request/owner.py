@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from backends.errors import UpstreamError
 from backends.messages import Usage
 from backends.upstream import Answer, UpstreamCall
-from gateway.live import Live, opened
-from gateway.replicas import Claim, Replica
+from gateway.live.in_force import Live, opened
+from gateway.live.replicas import Claim, Replica
 from gateway.telemetry.observe import AttemptObservation, Observation
 from policies.decision import Call
 

@@ -1,0 +1,1 @@
+"""The path of one request, a file for each verb, in the order of `chat.py`."""
