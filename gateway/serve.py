@@ -14,6 +14,7 @@ from types import FrameType
 import uvicorn
 
 from gateway.app import build_app
+from gateway.control.announce import Say, announce
 from gateway.process_log import write_process_log
 from gateway.protocol import bounded_by
 from gateway.request.door import Door
@@ -55,6 +56,11 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True
 
     @property
+    def url(self) -> str | None:
+        """Where we listen, or None before that."""
+        return f"http://{self.config.host}:{self.port}" if self.started else None
+
+    @property
     def port(self) -> int:
         """The port that is listened on; differs from the setting where that is 0."""
         port: int = self.servers[0].sockets[0].getsockname()[1]
@@ -79,18 +85,22 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
     return DrainingServer(config, built.gateway.door, settings.drain_s)
 
 
-def serve(settings: Settings) -> None:
-    """Run until a signal. Raises BadSettings, PolicyRefused before the socket is opened."""
+def serve(settings: Settings, say: Say | None = None) -> None:
+    """Run until a signal. `say` hears how the start goes. Raises BadSettings, PolicyRefused before we listen."""
     write_process_log(settings.telemetry.log)
     built = build_gateway(settings)
     server = open_server(built, settings)
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-        runner.run(_serve(server, built))
+        runner.run(_serve(server, built, say))
 
 
-async def _serve(server: DrainingServer, built: Built) -> None:
-    with reload_on_hangup(built):
-        await server.serve()
+async def _serve(server: DrainingServer, built: Built, say: Say | None) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        telling = tasks.create_task(announce(built.gateway, lambda: server.url, say), name="announce") if say else None
+        with reload_on_hangup(built):
+            await server.serve()
+        if telling is not None:
+            telling.cancel()
 
 
 @contextlib.contextmanager

@@ -75,7 +75,9 @@ def run_server(given: dict[str, object]) -> None:
     from gateway.serve import serve as run
 
     try:
-        run(Settings.model_validate(given))
+        settings = Settings.model_validate(given)
+        say(f"reading the policy {settings.policy or ''}")
+        run(settings, say)
     except (PolicyRefused, BadSettings) as error:
         fail(str(error))
     except ValidationError as error:
