@@ -16,13 +16,17 @@ constexpr int CHUNK = 128;
 constexpr int CHUNK_BLOCKS = CHUNK / BLOCK_TOKENS;
 constexpr int QUERIES = lanes::BLOCK >= 16 ? 12 : 4;  // query vectors that share one read of a tile
 
-// scores[q][slot] += q . key, for 16 slots of one block.
+// scores[q][slot] = q . key, for 16 slots of one block. Meanwhile fetches the keys and values of a later block, `next`:
+// blocks lie anywhere in the pool, which no hardware prefetcher guesses.
 template <class T, int Q>
-void block_scores(const typename T::Number* keys, const typename T::Number* queries, int head_dim, float* scores) {
+void block_scores(const typename T::Number* keys, const typename T::Number* queries, int head_dim, float* scores,
+                  const typename T::Number* next) {
   lanes::F sum[Q];
   for (auto& s : sum) s = lanes::zero();
   for (int d = 0; d < head_dim; d += T::STEP) {
     const auto tile = T::tile(keys + d * BLOCK_TOKENS);
+    lanes::prefetch_far(next + d * BLOCK_TOKENS);
+    lanes::prefetch_far(next + (head_dim + d) * BLOCK_TOKENS);
     for (int q = 0; q < Q; q++) sum[q] = T::dot(sum[q], tile, T::query(queries + q * head_dim + d));
   }
   for (int q = 0; q < Q; q++) lanes::store(scores + q * CHUNK, sum[q]);
@@ -107,7 +111,9 @@ void chunk(const kv::Tiles<T>& pool, Scratch<T>& s, int layer, int head, const i
   }
   in_blocks(count, [&]<int Q>(int q) {
     for (int b = 0; b < blocks; b++) {
-      block_scores<T, Q>(keys[b], &s.queries[q * head_dim], head_dim, &s.scores[q * CHUNK + b * BLOCK_TOKENS]);
+      const int later = std::min(first / BLOCK_TOKENS + b + 2, last / BLOCK_TOKENS);
+      block_scores<T, Q>(keys[b], &s.queries[q * head_dim], head_dim, &s.scores[q * CHUNK + b * BLOCK_TOKENS],
+                         pool.keys(layer, table[later], head));
     }
   });
   for (int q = 0; q < count; q++) {

@@ -24,14 +24,17 @@ struct Activations {
 namespace linear {
 
 constexpr int MOST_ROWS = 8;
-constexpr int AHEAD = 3072;  // bytes between the prefetch and the load
+// Bytes between a prefetch into L2 and the load. One or two rows only stream; six and more compute for so long that the
+// hardware's own prefetcher falls asleep; in between it does better alone. (Measured: README.)
+constexpr int NEAR = 1536, FAR = 12288;
 
 // out: [rows][PANEL]
 using Kernel = void (*)(const char* panel, const Activations& x, int row, float* out);
 
+template <int R>
 inline void fetch(const char* w) {
-  lanes::prefetch(w + AHEAD);
-  lanes::prefetch(w + AHEAD + 64);
+  constexpr int ahead = R <= 2 ? NEAR : R >= 6 ? FAR : 0;
+  if constexpr (ahead != 0) lanes::prefetch_far(w + ahead), lanes::prefetch_far(w + ahead + 64);
 }
 
 template <int R, int N>
@@ -42,7 +45,7 @@ struct Float32 {
     const float* in = x.full + x.at(row);
     const char* w = panel + side * 64;
     for (int k = 0; k < x.inputs; k++, w += PANEL * 4) {
-      if (side == 0) fetch(w);
+      if (side == 0) fetch<R>(w);
       lanes::F v[N];
       for (int n = 0; n < N; n++) v[n] = lanes::load(reinterpret_cast<const float*>(w) + 16 * n);
       for (int r = 0; r < R; r++) {
@@ -62,7 +65,7 @@ struct Bfloat16 {
     const uint16_t* in = x.half + x.at(row);
     const char* w = panel + side * 64;
     for (int k = 0; k < x.inputs; k += 2, w += PANEL * 4) {
-      if (side == 0) fetch(w);
+      if (side == 0) fetch<R>(w);
       lanes::Raw v[N];
       for (int n = 0; n < N; n++) v[n] = lanes::raw(w + 64 * n);
       for (int r = 0; r < R; r++) {
@@ -87,12 +90,13 @@ struct Int8 {
     for (int g = 0; g < groups; g++) {
       lanes::I dot[R][N];
       for (int r = 0; r < R; r++) for (int n = 0; n < N; n++) dot[r][n] = lanes::int1(offset[r * groups + g]);
-      for (int k = g * GROUP; k < (g + 1) * GROUP; k += 4, w += PANEL * 4) {
-        if (side == 0) fetch(w);
+#pragma GCC unroll 8
+      for (int k = 0; k < GROUP; k += 4, w += PANEL * 4) {
+        if (side == 0) fetch<R>(w);
         lanes::Raw v[N];
         for (int n = 0; n < N; n++) v[n] = lanes::raw(w + 64 * n);
         for (int r = 0; r < R; r++) {
-          const lanes::Quad b = lanes::quad(in + static_cast<size_t>(r) * x.inputs + k);
+          const lanes::Quad b = lanes::quad(in + static_cast<size_t>(r) * x.inputs + g * GROUP + k);
           for (int n = 0; n < N; n++) dot[r][n] = lanes::dot4(dot[r][n], v[n], b);
         }
       }
@@ -120,20 +124,21 @@ struct Int4 {
     for (int g = 0; g < groups; g++) {
       lanes::I dot[R][N];
       for (auto& r : dot) for (auto& d : r) d = lanes::int1(0);
-      for (int k = g * GROUP; k < (g + 1) * GROUP; k += 8, w += PANEL * 4) {
-        if (side == 0) fetch(w);
+#pragma GCC unroll 4
+      for (int k = 0; k < GROUP; k += 8, w += PANEL * 4) {
+        if (side == 0) fetch<R>(w);
         lanes::Raw low[N], high[N];
         for (int n = 0; n < N; n++) {
           const lanes::Raw both = lanes::raw(w + 64 * (side + n));
           low[n] = lanes::low_nibbles(both), high[n] = lanes::high_nibbles(both);
         }
         for (int r = 0; r < R; r++) {
-          const int8_t* q = in + static_cast<size_t>(r) * x.inputs + k;
+          const int8_t* q = in + static_cast<size_t>(r) * x.inputs + g * GROUP + k;
           const lanes::Quad a = lanes::quad(q), b = lanes::quad(q + 4);
           for (int n = 0; n < N; n++) dot[r][n] = lanes::dot4(lanes::dot4(dot[r][n], low[n], a), high[n], b);
         }
       }
-      if (side == 0) fetch(w);
+      if (side == 0) fetch<R>(w);
       const uint16_t* tail = reinterpret_cast<const uint16_t*>(w) + side * 16;
       w += 2 * PANEL * 2;
       for (int n = 0; n < N; n++) {

@@ -86,7 +86,7 @@ class Model {
       }
     }
     weight_bytes_ = total;
-    weights_ = Arena(total + 8192);  // prefetches run a little past the end
+    weights_ = Arena(total);
     for (auto& [place, offset] : places) *place = weights_.data() + offset;
   }
 

@@ -32,7 +32,7 @@ class Forward {
       const char *end = model_.weights() + size * (w.thread + 1) / crew_.threads * 256;
       lanes::I sum[4] = {lanes::int1(0), lanes::int1(0), lanes::int1(0), lanes::int1(0)};
       for (; p < end; p += 256) {
-        linear::fetch(p), linear::fetch(p + 128);
+        linear::fetch<1>(p), linear::fetch<1>(p + 128);
         for (int i = 0; i < 4; i++) sum[i] = lanes::dot4(sum[i], lanes::raw(p + 64 * i), lanes::Quad{});
       }
       sums[w.thread] = lanes::sum(lanes::add(lanes::add(sum[0], sum[1]), lanes::add(sum[2], sum[3])));
