@@ -11,4 +11,6 @@ cd "$(dirname "$0")/.."
 
 set_up classify,engine
 "$VENV/bin/turnout" models pull smollm2-135m-instruct
+TURNOUT_TELEMETRY__LOG=${TURNOUT_TELEMETRY__LOG:-console}
+export TURNOUT_TELEMETRY__LOG
 exec "$VENV/bin/turnout" serve policies/demo.yaml "$@"
