@@ -1,12 +1,17 @@
-"""`turnout models list | pull`: weights on this machine."""
+"""`turnout models list | pull | compare`: weights on this machine."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gateway.cli.terminal import bar, fail, say, show_table
 from gateway.settings import Settings
+
+if TYPE_CHECKING:
+    from backends.engine.api import LanguageModel
+    from backends.engine.weights.opening import OpenedWeights
+    from policies.catalogue import Precision
 
 app = typer.Typer(help="Weights for engines in this process.", no_args_is_help=True)
 
@@ -42,3 +47,30 @@ def pull(
     except PullFailed as error:
         fail(str(error), code=1)
     say(f"{'reusing' if pulled.reused else 'pulled'} {name}: {pulled.bytes / 1e6:,.0f} MB at {pulled.path}")
+
+
+@app.command()
+def compare(
+    name: Annotated[str, typer.Argument(help="a pulled name, a directory, or a .gguf file", show_default=False)],
+    cache: CacheOption = None,
+) -> None:
+    """What each precision costs in quality, against float32 on a short text, as the engine would run it here."""
+    from backends.engine.api import BLOCK_TOKENS
+    from backends.engine.open import model_of
+    from backends.engine.precision_report import quantise_report
+    from backends.engine.store import WeightsMissing, resolve
+    from backends.engine.weights.faults import WeightsError
+    from policies.catalogue import Run
+
+    def build(opened: "OpenedWeights", precision: "Precision", blocks: int) -> "LanguageModel":
+        say(f"measuring {precision}")
+        return model_of(Run(weights=name, precision=precision, kv_tokens=blocks * BLOCK_TOKENS), opened)
+
+    try:
+        rows = [
+            (q.precision, f"{q.perplexity:.2f}", f"{q.divergence:.4f}", f"{q.agreement:.1%}")
+            for q in quantise_report(resolve(name, _cache(cache)), build=build)
+        ]
+    except (WeightsMissing, WeightsError) as error:
+        fail(str(error), code=1)
+    show_table(name, ("precision", "perplexity", "divergence (nats)", "same greedy token"), rows)

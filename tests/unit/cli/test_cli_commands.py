@@ -111,6 +111,13 @@ def test_weights_that_are_not_there_are_told_with_the_names_that_are(run, tmp_pa
     assert "smollm2-135m-instruct" in result.stderr
 
 
+def test_comparing_weights_that_are_not_pulled_gives_the_line_that_pulls_them(run, tmp_path):
+    result = run("models", "compare", "org/model", "--cache", tmp_path)
+
+    assert result.exit_code == 1
+    assert "turnout models pull org/model" in result.stderr
+
+
 def test_training_without_data_says_which_files_are_missing(run, tmp_path):
     result = run("train", "--data", tmp_path, "--out", tmp_path / "out")
 
