@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 READMES = sorted(path for path in ROOT.glob("**/README.md") if not {".venv", "node_modules"} & set(path.parts))
 FENCE = re.compile(r"```(\w*)\n(.*?)```", re.S)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
-COMMAND = re.compile(r"\bturnout ((?:models )?[a-z]+)\b(?= |`|$)")
+COMMAND = re.compile(r"^(?:\S*/)?turnout ((?:models )?[a-z]+)\b", re.M)
+CODE = re.compile(r"`([^`\n]+)`")
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -34,8 +35,8 @@ def test_every_link_leads_to_a_file(readme):
 
 @pytest.mark.parametrize("readme", READMES, ids=named)
 def test_every_command_shown_exists(readme):
-    shown = [name for line in readme.read_text().split("`") for name in COMMAND.findall(line)]
-    shown += [name for kind in ("sh", "") for body in blocks(readme, kind) for name in COMMAND.findall(body)]
+    code = [*CODE.findall(FENCE.sub("", readme.read_text())), *blocks(readme, "sh"), *blocks(readme, "")]
+    shown = [name for body in code for name in COMMAND.findall(body)]
 
     for name in sorted(set(shown)):
         result = CliRunner().invoke(app, [*name.split(), "--help"])
