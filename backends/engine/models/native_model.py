@@ -89,8 +89,10 @@ class NativeModel:
 
     def _load(self, spec: ModelSpec, source: TensorSource, positions: int) -> None:
         self._library.rotation(self._handle, *rotary_table(spec, positions))
-        for name, kind, layer in _tensors(spec):
-            self._library.take(self._handle, kind, layer, source.tensor(name))
+        for name, kinds, layer in _tensors(spec):
+            tensor = source.tensor(name)
+            for kind in kinds:
+                self._library.take(self._handle, kind, layer, tensor)
 
     def forward(self, step: Step) -> NDArray[np.float32]:
         """Logits (m, vocab_size) of the wanted rows. Raises ValueError for a step that does not fit."""
@@ -140,17 +142,18 @@ def _shape(spec: ModelSpec, precision: Precision, blocks: int, positions: int, t
     )
 
 
-def _tensors(spec: ModelSpec) -> Iterator[tuple[str, Kind, int]]:
-    """(name in the source, kind, layer) of everything to load; a tied head is the embedding again."""
-    yield "embed", Kind.embed, 0
-    yield ("embed" if spec.tied_head else "head"), Kind.head, 0
-    yield "norm", Kind.norm, 0
+def _tensors(spec: ModelSpec) -> Iterator[tuple[str, tuple[Kind, ...], int]]:
+    """(name in the source, what it becomes, layer) of everything to load; a tied head is the embedding again."""
+    yield "embed", (Kind.embed, Kind.head) if spec.tied_head else (Kind.embed,), 0
+    if not spec.tied_head:
+        yield "head", (Kind.head,), 0
+    yield "norm", (Kind.norm,), 0
     kinds = [Kind.attn_norm, Kind.mlp_norm, Kind.q, Kind.k, Kind.v, Kind.o, Kind.gate, Kind.up, Kind.down]
     kinds += [Kind.q_bias, Kind.k_bias, Kind.v_bias] if spec.qkv_bias else []
     kinds += [Kind.q_norm, Kind.k_norm] if spec.qk_norm else []
     for layer in range(spec.layers):
         for kind in kinds:
-            yield f"layers.{layer}.{kind.name}", kind, layer
+            yield f"layers.{layer}.{kind.name}", (kind,), layer
 
 
 def _checked(step: Step) -> Step:
