@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway.cli.terminal import fail, say, show_table
+from gateway.extras import needs
+from gateway.request.identity import BadSettings
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,14 +65,16 @@ def evaluate(
 def needs_classify() -> Iterator[None]:
     """Turn what can go wrong into a line that says what to do."""
     try:
-        from classifiers.artefact import ArtefactRefused
-        from classifiers.data import DataMissing
-        from classifiers.encoder import EncoderMissing
+        with needs("classify", "this is the classifier's work"):
+            from classifiers.artefact import ArtefactRefused
+            from classifiers.data import DataMissing
+            from classifiers.encoder import EncoderMissing
 
-        yield
-    except ImportError as error:
-        fail(f'this needs {error.name}: run `pip install "turnout[classify]"`', code=1)
-    except (ArtefactRefused, DataMissing, EncoderMissing, OSError) as error:
+            try:
+                yield
+            except (ArtefactRefused, DataMissing, EncoderMissing, OSError) as error:
+                fail(str(error), code=1)
+    except BadSettings as error:
         fail(str(error), code=1)
 
 

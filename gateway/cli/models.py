@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway.cli.terminal import bar, fail, say, show_table
+from gateway.extras import needs
+from gateway.request.identity import BadSettings
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
@@ -55,6 +57,15 @@ def compare(
     cache: CacheOption = None,
 ) -> None:
     """What each precision costs in quality, against float32 on a short text, as the engine would run it here."""
+    try:
+        with needs("engine", "comparing runs the model"):
+            rows = _qualities(name, _cache(cache))
+    except BadSettings as error:
+        fail(str(error), code=1)
+    show_table(name, ("precision", "perplexity", "divergence (nats)", "same greedy token"), rows)
+
+
+def _qualities(name: str, cache: Path) -> list[tuple[str, ...]]:
     from backends.engine.api import BLOCK_TOKENS
     from backends.engine.open import model_of
     from backends.engine.precision_report import quantise_report
@@ -67,10 +78,7 @@ def compare(
         return model_of(Run(weights=name, precision=precision, kv_tokens=blocks * BLOCK_TOKENS), opened)
 
     try:
-        rows = [
-            (q.precision, f"{q.perplexity:.2f}", f"{q.divergence:.4f}", f"{q.agreement:.1%}")
-            for q in quantise_report(resolve(name, _cache(cache)), build=build)
-        ]
+        report = list(quantise_report(resolve(name, cache), build=build))
     except (WeightsMissing, WeightsError) as error:
-        fail(str(error), code=1)
-    show_table(name, ("precision", "perplexity", "divergence (nats)", "same greedy token"), rows)
+        raise BadSettings(str(error)) from None
+    return [(q.precision, f"{q.perplexity:.2f}", f"{q.divergence:.4f}", f"{q.agreement:.1%}") for q in report]

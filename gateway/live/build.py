@@ -7,6 +7,7 @@ from functools import partial
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
 from gateway.control.reload import PolicyRefused
+from gateway.extras import needs
 from gateway.live.classifier import Classifiers
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
@@ -71,11 +72,9 @@ class LiveBuilder:
     def _engine(self, model: Model) -> Replica:
         run = model.run
         assert run is not None
-        try:
+        with needs("engine", f"the model {model.name} runs in this process"):
             from backends.engine.open import open_engine
             from backends.engine.store import WeightsMissing, resolve
-        except ImportError as error:
-            raise missing_extra(f"the model {model.name} runs in this process", "engine", error) from None
         try:
             path = resolve(run.weights, self._settings.cache_dir)
         except WeightsMissing as error:
@@ -99,7 +98,3 @@ class LiveBuilder:
 
 def lack_of(key: SecretRef) -> str:
     return f"the key {key.kind}:{key.name} of an upstream is not set"
-
-
-def missing_extra(what: str, extra: str, error: ImportError) -> BadSettings:
-    return BadSettings(f'{what}, which needs {error.name}: run `pip install "turnout[{extra}]"`')

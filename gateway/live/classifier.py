@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from classifiers.question import Question
+from gateway.extras import needs
 from gateway.request.identity import BadSettings
 from policies.estimates import Calibration, Estimate
 
@@ -58,16 +59,13 @@ class PolicyReader:
 
 
 def open_classifier(path: Path | None, embedder: str | None) -> "Estimator":
-    try:
+    with needs("classify", "a route chooses by difficulty"):
         from classifiers.artefact import ArtefactRefused
         from classifiers.embed import EmbedderFailed
         from classifiers.encoder import EncoderMissing
         from classifiers.estimator import open_estimator
-    except ImportError as error:
-        raise BadSettings(
-            f'a route chooses by difficulty, which needs {error.name}: run `pip install "turnout[classify]"`'
-        ) from None
-    try:
-        return open_estimator(path, embedder)
-    except (ArtefactRefused, EmbedderFailed, EncoderMissing) as error:
-        raise BadSettings(f"the difficulty classifier: {error}") from error
+
+        try:
+            return open_estimator(path, embedder)
+        except (ArtefactRefused, EmbedderFailed, EncoderMissing) as error:
+            raise BadSettings(f"the difficulty classifier: {error}") from error

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.control.reload import PolicyRefused
-from gateway.live.build import LiveBuilder, missing_extra
+from gateway.extras import needs
+from gateway.live.build import LiveBuilder
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, Telemetry
 from gateway.wiring import build_gateway
@@ -70,7 +71,10 @@ def test_weights_that_are_not_here_name_the_line_that_fetches_them(tmp_path: Pat
 
 
 def test_a_missing_extra_names_the_line_that_installs_it() -> None:
-    error = missing_extra("the model m runs in this process", "engine", ImportError("x", name="torch"))
+    with pytest.raises(BadSettings) as told, needs("engine", "the model m runs in this process"):
+        raise ModuleNotFoundError("x", name="torch")
+
+    error = told.value
 
     assert 'pip install "turnout[engine]"' in str(error)
     assert "torch" in str(error)
