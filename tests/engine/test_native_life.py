@@ -132,6 +132,9 @@ BAD_STEPS = {
     "tokens of two dimensions": replace(GOOD, tokens=ints([[5, 6]])),
     "no tables": replace(GOOD, tables=np.zeros((0, 4), np.int32)),
     "64-bit tokens": replace(GOOD, tokens=np.array([5, 6])),
+    "more rows than a step may have": replace(
+        GOOD, tokens=ints([5] * 40000), positions=ints([0] * 40000), sequence=ints([0] * 40000)
+    ),
     "logits of no rows": replace(GOOD, tokens=ints([]), positions=ints([]), sequence=ints([])),
 }
 

@@ -18,6 +18,9 @@ from policies.catalogue import Precision
 MULTIPLE = 16
 """Hidden, MLP and head sizes must be multiples of the kernels' lanes."""
 
+MOST_ROWS = 1 << 15
+"""Of one step: the kernels count the units of a phase, rows times KV heads at most, in 22 bits."""
+
 
 def available(toolchain: Toolchain | None = None) -> bool:
     """True when the kernels are built, or can be built here and load. The first call may compile, for some seconds."""
@@ -168,4 +171,6 @@ def _checked(step: Step) -> Step:
         raise ValueError("tables must have two dimensions; tokens, positions and sequence one length")
     if len(step.tokens) == 0 and len(step.logit_rows):
         raise ValueError("logits wanted of a step without rows")
+    if max(len(step.tokens), len(step.logit_rows)) > MOST_ROWS:
+        raise ValueError(f"a step has at most {MOST_ROWS} rows")
     return Step(**{name: np.ascontiguousarray(array) for name, array in arrays.items()})

@@ -8,28 +8,30 @@
 // A thread inside one step.
 struct Worker {
   int thread;
-  unsigned phase = 0;            // counts the phases whose work is shared out
-  const char* ahead = nullptr;   // weights to fetch while waiting
+  uint64_t phase;
+  int done = 0, total = 0;      // units of the phase: by this thread, by all
+  const char* ahead = nullptr;  // weights to fetch while waiting
   const char* enough = nullptr;
 };
 
 class Crew {
  public:
-  explicit Crew(int threads) : threads(threads), pool_(threads), shares_{pool::Shares(threads), pool::Shares(threads)} {}
+  explicit Crew(int threads) : threads(threads), pool_(threads), phases_(threads) {}
 
-  // work(worker) on every thread.
+  // work(worker) on every thread: the same phases, each ended by `meet`.
   template <class Work>
   void run(Work work) {
-    for (pool::Shares& s : shares_) for (int t = 0; t < threads; t++) s.reset(t);
-    pool_.run([](void* f, int thread) {
-      Worker w{thread};
-      (*static_cast<Work*>(f))(w);
-    }, &work);
+    first_ = phases_.current();
+    auto part = [&](int thread) {
+      Worker w{thread, first_};
+      work(w);
+    };
+    pool_.run([](void* f, int thread) { (*static_cast<decltype(part)*>(f))(thread); }, &part);
   }
 
-  // All threads arrive before any leaves.
+  // Returns when all units of the phase are done.
   void meet(Worker& w) {
-    pool_.barrier([&w] {
+    phases_.finish(w.phase, w.done, w.total, [&w] {
       if (w.ahead < w.enough) {
         lanes::prefetch_far(w.ahead);
         w.ahead += 64;
@@ -37,6 +39,7 @@ class Crew {
         lanes::relax();
       }
     });
+    w.phase++, w.done = 0;
   }
 
   // While waiting, fetch the beginning of this thread's share of the next matrix.
@@ -45,17 +48,12 @@ class Crew {
     w.enough = w.ahead + std::min(FETCHED, next.share(w.thread) * next.bytes);
   }
 
-  template <class Work>
-  void each(const Worker& w, int count, Work work) const {
-    for (int i = w.thread; i < count; i += threads) work(i);
-  }
-
   // work(unit) for units 0..count-1, each done by whoever is free.
   template <class Work>
   void shared(Worker& w, int count, Work work) {
     const auto begin = [&](int t) { return static_cast<int>(int64_t{count} * t / threads); };
     const auto size = [&](int t) { return begin(t + 1) - begin(t); };
-    take(w, 1, size, [&](int t, int first, int last) {
+    take(w, 1, count, size, [&](int t, int first, int last) {
       for (int i = first; i < last; i++) work(begin(t) + i);
     });
   }
@@ -64,7 +62,7 @@ class Crew {
   template <class Sink>
   void multiply(Worker& w, const Matrix& m, const Activations& x, int rows, Sink sink) {
     const int grain = std::clamp(m.panels / threads / 32, 1, 8);
-    take(w, grain, [&](int t) { return m.share(t); }, [&](int t, int first, int last) {
+    take(w, grain, m.panels, [&](int t) { return m.share(t); }, [&](int t, int first, int last) {
       for (int p = first; p < last; p++) panel(m, m.stream[t] + p * m.bytes, x, rows, m.first[t] + p, sink);
     });
   }
@@ -84,13 +82,22 @@ class Crew {
     }
   }
 
+  // Own share first, then the others': a core lent to another process does not hold up the step. Who does a unit
+  // changes nothing in its result.
   template <class Size, class Work>
-  void take(Worker& w, int grain, Size size, Work work) {
-    pool::Shares& now = shares_[w.phase++ % 2];
-    shares_[w.phase % 2].reset(w.thread);  // its last use ended at the meeting before this phase
-    now.take(w.thread, grain, size, work);
+  void take(Worker& w, int grain, int total, Size size, Work work) {
+    w.total = total;
+    for (int i = 0; i < threads; i++) {
+      const int owner = (w.thread + i) % threads, end = size(owner);
+      for (int unit; (unit = phases_.take(w.phase, owner, grain, end)) >= 0;) {
+        const int last = std::min(unit + grain, end);
+        work(owner, unit, last);
+        w.done += last - unit;
+      }
+    }
   }
 
   pool::Pool pool_;
-  pool::Shares shares_[2];
+  pool::Phases phases_;
+  uint64_t first_ = 0;  // phase with which the running job began
 };

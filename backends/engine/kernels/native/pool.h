@@ -1,4 +1,4 @@
-// Threads that work on one step together: a brief spin, then sleep, so that an idle engine costs nothing and a busy
+// Threads that work on one step together. A brief spin, then sleep, so that an idle engine costs nothing and a busy
 // one leaves the cores to the event loop whenever it has nothing to do.
 #pragma once
 #include <atomic>
@@ -16,14 +16,19 @@ namespace pool {
 constexpr auto SPIN = std::chrono::microseconds(50);
 
 // Waits until `word` differs from `seen`; `idle` runs between looks while spinning.
-template <class Idle>
-inline void await_change(const std::atomic<uint32_t>& word, uint32_t seen, Idle idle) {
-  const auto deadline = std::chrono::steady_clock::now() + SPIN;
-  do {
+template <class Word, class Idle>
+inline void await_change(const std::atomic<Word>& word, Word seen, Idle idle) {
+  const auto spins = [&] {
     for (int i = 0; i < 32; i++) {
-      if (word.load(std::memory_order_acquire) != seen) return;
+      if (word.load(std::memory_order_acquire) != seen) return true;
       idle();
     }
+    return false;
+  };
+  if (spins()) return;  // mostly; reading the clock would take longer
+  const auto deadline = std::chrono::steady_clock::now() + SPIN;
+  do {
+    if (spins()) return;
   } while (std::chrono::steady_clock::now() < deadline);
   while (word.load(std::memory_order_acquire) == seen) word.wait(seen, std::memory_order_acquire);
 }
@@ -51,95 +56,112 @@ class Gate {
   uint64_t next_ = 0, serving_ = 0;
 };
 
+// Threads that help the caller with a job. A helper that the operating system has not scheduled is not waited for: it
+// finds the job further on, or over.
 class Pool {
  public:
-  explicit Pool(int threads) : size_(threads) {
-    for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { serve(i); });
+  explicit Pool(int threads) {
+    for (int i = 1; i < threads; i++) helpers_.emplace_back([this, i] { serve(i); });
   }
   ~Pool() {
     stopping_.store(true, std::memory_order_relaxed);
-    start();
-    for (std::thread& worker : workers_) worker.join();
+    call();
+    for (std::thread& helper : helpers_) helper.join();
   }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  int size() const { return size_; }
-
-  // Calls work(argument, thread) on every thread, the caller being thread 0; returns when all are done.
+  // Calls work(argument, thread) on the caller as thread 0 and on those helpers that come before it returns.
   void run(void (*work)(void*, int), void* argument) {
-    work_ = work;
-    argument_ = argument;
-    if (size_ > 1) start();
+    work_ = work, argument_ = argument;
+    open_.store(true);
+    call();
     work(argument, 0);
-    barrier([] { lanes::relax(); });
-  }
-
-  // All threads of the running job meet here.
-  template <class Idle>
-  void barrier(Idle idle) {
-    if (size_ == 1) return;
-    const uint32_t round = round_.load(std::memory_order_acquire);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
-      arrived_.store(0, std::memory_order_relaxed);
-      round_.fetch_add(1, std::memory_order_release);
-      round_.notify_all();
-    } else {
-      await_change(round_, round, idle);
+    open_.store(false);
+    for (uint32_t inside = inside_.load(); inside != 0; inside = inside_.load()) {
+      await_change(inside_, inside, [] { lanes::relax(); });
     }
   }
 
  private:
-  void start() {
+  void call() {
     epoch_.fetch_add(1, std::memory_order_release);
     epoch_.notify_all();
   }
   void serve(int index) {
     for (uint32_t seen = 0;;) {
       await_change(epoch_, seen, [] { lanes::relax(); });
-      seen++;
+      seen = epoch_.load(std::memory_order_acquire);
       if (stopping_.load(std::memory_order_relaxed)) return;
-      work_(argument_, index);
-      barrier([] { lanes::relax(); });
+      // Either the caller sees us inside and waits, or we see that it has closed the door.
+      inside_.fetch_add(1);
+      if (open_.load()) work_(argument_, index);
+      if (inside_.fetch_sub(1) == 1) inside_.notify_all();
     }
   }
 
-  const int size_;
   void (*work_)(void*, int) = nullptr;
   void* argument_ = nullptr;
-  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopping_{false}, open_{false};
   alignas(64) std::atomic<uint32_t> epoch_{0};
-  alignas(64) std::atomic<uint32_t> round_{0};
-  alignas(64) std::atomic<int> arrived_{0};
-  std::vector<std::thread> workers_;
+  alignas(64) std::atomic<uint32_t> inside_{0};
+  std::vector<std::thread> helpers_;
 };
 
-// Units of work shared out before they start: each thread takes from its own share first and then helps the others, so
-// that a core lent to another process does not hold up the step. Who does a unit changes nothing in its result.
-class Shares {
+// The phases of a job: each is a number of units, and is over when all are done, by whomever. So a thread that is
+// taken away between two units holds up nobody; one that is taken away inside a unit holds up that unit.
+//
+// Counters carry the number of their phase above the count and start anew with it: whoever comes late sees a later number
+// and moves on. 42 bits of phases last for a year of steps at full speed.
+class Phases {
  public:
-  explicit Shares(int threads) : next_(threads) {}
-  void reset(int thread) { next_[thread].unit.store(0, std::memory_order_relaxed); }
+  explicit Phases(int owners) : next_(owners) {}
 
-  // work(owner, first, last) over disjoint ranges that cover 0..size(owner) of every owner.
-  template <class Size, class Work>
-  void take(int thread, int grain, Size size, Work work) {
-    const int threads = static_cast<int>(next_.size());
-    for (int i = 0; i < threads; i++) {
-      const int owner = (thread + i) % threads, end = size(owner);
-      for (;;) {
-        const int unit = next_[owner].unit.fetch_add(grain, std::memory_order_relaxed);
-        if (unit >= end) break;
-        work(owner, unit, unit + grain < end ? unit + grain : end);
-      }
+  uint64_t current() const { return phase_.load(std::memory_order_acquire); }
+
+  // Takes up to `grain` of an owner's `size` units in this phase: the first one, or -1 when none are left.
+  int take(uint64_t phase, int owner, int grain, int size) {
+    std::atomic<uint64_t>& counter = next_[owner].value;
+    uint64_t seen = counter.load(std::memory_order_relaxed);
+    for (;;) {
+      const int unit = seen >> BITS < phase ? 0 : static_cast<int>(seen & UNITS);
+      if (seen >> BITS > phase || unit >= size) return -1;
+      if (counter.compare_exchange_weak(seen, pack(phase, unit + grain), std::memory_order_relaxed)) return unit;
+    }
+  }
+
+  // Says that `units` of the phase's `total` are done, and waits for the others.
+  template <class Idle>
+  void finish(uint64_t phase, int units, int total, Idle idle) {
+    if (total == 0 || (units > 0 && add(phase, units) == total)) {
+      advance(phase);
+    } else {
+      while (current() == phase) await_change(phase_, phase, idle);
     }
   }
 
  private:
+  static constexpr int BITS = 22;
+  static constexpr uint64_t UNITS = (uint64_t{1} << BITS) - 1;
+  static uint64_t pack(uint64_t phase, int units) { return phase << BITS | static_cast<uint64_t>(units); }
+
+  int add(uint64_t phase, int units) {
+    uint64_t seen = done_.load(std::memory_order_relaxed), sum;
+    do {
+      sum = pack(phase, units + (seen >> BITS == phase ? static_cast<int>(seen & UNITS) : 0));
+    } while (!done_.compare_exchange_weak(seen, sum, std::memory_order_acq_rel));
+    return static_cast<int>(sum & UNITS);
+  }
+  void advance(uint64_t phase) {
+    if (phase_.compare_exchange_strong(phase, phase + 1, std::memory_order_acq_rel)) phase_.notify_all();
+  }
+
   struct alignas(64) Counter {
-    std::atomic<int> unit{0};
+    std::atomic<uint64_t> value{0};
   };
   std::vector<Counter> next_;
+  alignas(64) std::atomic<uint64_t> done_{0};
+  alignas(64) std::atomic<uint64_t> phase_{1};
 };
 
 }  // namespace pool

@@ -26,23 +26,26 @@ class Forward {
 
   // Reads all weights once with all threads, for measuring: each thread's sum goes to sums[thread].
   void sweep(int64_t* sums) {
+    const int64_t pieces = 32 * crew_.threads, size = model_.weight_bytes() / 256;
+    std::memset(sums, 0, sizeof(int64_t) * crew_.threads);
     crew_.run([&](Worker& w) {
-      const int64_t size = model_.weight_bytes() / 256;
-      const char *p = model_.weights() + size * w.thread / crew_.threads * 256;
-      const char *end = model_.weights() + size * (w.thread + 1) / crew_.threads * 256;
-      lanes::I sum[4] = {lanes::int1(0), lanes::int1(0), lanes::int1(0), lanes::int1(0)};
-      for (; p < end; p += 256) {
-        linear::fetch<1>(p), linear::fetch<1>(p + 128);
-        for (int i = 0; i < 4; i++) sum[i] = lanes::dot4(sum[i], lanes::raw(p + 64 * i), lanes::Quad{});
-      }
-      sums[w.thread] = lanes::sum(lanes::add(lanes::add(sum[0], sum[1]), lanes::add(sum[2], sum[3])));
+      crew_.shared(w, static_cast<int>(pieces), [&](int piece) {
+        const char* p = model_.weights() + size * piece / pieces * 256;
+        const char* end = model_.weights() + size * (piece + 1) / pieces * 256;
+        lanes::I sum[4] = {lanes::int1(0), lanes::int1(0), lanes::int1(0), lanes::int1(0)};
+        for (; p < end; p += 256) {
+          linear::fetch<1>(p), linear::fetch<1>(p + 128);
+          for (int i = 0; i < 4; i++) sum[i] = lanes::dot4(sum[i], lanes::raw(p + 64 * i), lanes::Quad{});
+        }
+        sums[w.thread] += lanes::sum(lanes::add(lanes::add(sum[0], sum[1]), lanes::add(sum[2], sum[3])));
+      });
+      crew_.meet(w);
     });
   }
 
  private:
   void work(Worker& w) {
     crew_.expect(w, model_.layers[0].qkv);
-    crew_.each(w, step_->rows, [&](int r) { model_.embed(step_->tokens[r], residual(r)); });
     for (int l = 0; l < shape_.layers; l++) {
       const bool is_last = l + 1 == shape_.layers;
       keys_and_values(w, l);
@@ -67,7 +70,10 @@ class Forward {
   // From here on a row of the last layer that nobody asked about has done its duty: its keys and values are written.
   void keys_and_values(Worker& w, int l) {
     const Layer& layer = model_.layers[l];
-    crew_.each(w, step_->rows, [&](int r) { norm(residual(r), layer.attn_norm, r, shape_.precision); });
+    crew_.shared(w, step_->rows, [&](int r) {
+      if (l == 0) model_.embed(step_->tokens[r], residual(r));
+      norm(residual(r), layer.attn_norm, r, shape_.precision);
+    });
     crew_.meet(w);
     crew_.multiply(w, layer.qkv, buffers_.hidden, step_->rows, [&](int row, int panel, const float* out) {
       const int n = std::min(PANEL, model_.qkv_outputs() - panel * PANEL);
@@ -75,7 +81,7 @@ class Forward {
     });
     crew_.expect(w, layer.o);
     crew_.meet(w);
-    crew_.each(w, step_->rows, [&](int r) { place(l, r); });
+    crew_.shared(w, step_->rows, [&](int r) { place(l, r); });
     crew_.meet(w);
   }
 
@@ -115,7 +121,7 @@ class Forward {
       });
     }
     crew_.meet(w);
-    crew_.each(w, static_cast<int>(a.rows.size()), [&](int r) { rowwise::prepare(out, r, shape_.precision); });
+    crew_.shared(w, static_cast<int>(a.rows.size()), [&](int r) { rowwise::prepare(out, r, shape_.precision); });
     crew_.meet(w);
   }
 
@@ -139,7 +145,7 @@ class Forward {
   void mlp(Worker& w, int l, float* x, int rows) {
     const Layer& layer = model_.layers[l];
     const Activations& middle = buffers_.mlp;
-    crew_.each(w, rows, [&](int r) { norm(at(x, r), layer.mlp_norm, r, shape_.precision); });
+    crew_.shared(w, rows, [&](int r) { norm(at(x, r), layer.mlp_norm, r, shape_.precision); });
     crew_.meet(w);
     crew_.multiply(w, layer.gate_up, buffers_.hidden, rows, [&](int row, int panel, const float* out) {
       const lanes::F gated = lanes::mul(rowwise::silu(lanes::load(out)), lanes::load(out + 16));
@@ -147,7 +153,7 @@ class Forward {
     });
     crew_.expect(w, layer.down);
     crew_.meet(w);
-    crew_.each(w, rows, [&](int r) { rowwise::prepare(middle, r, shape_.precision); });
+    crew_.shared(w, rows, [&](int r) { rowwise::prepare(middle, r, shape_.precision); });
     crew_.meet(w);
     crew_.multiply(w, layer.down, middle, rows, [&](int row, int panel, const float* out) {
       add(at(x, row), out, panel, at(x, row));
@@ -157,12 +163,13 @@ class Forward {
   }
 
   void head(Worker& w) {
-    crew_.each(w, step_->wanted, [&](int r) { norm(at(buffers_.wanted, r), model_.norm, r, model_.head.precision); });
+    crew_.shared(w, step_->wanted, [&](int r) { norm(at(buffers_.wanted, r), model_.norm, r, model_.head.precision); });
     crew_.meet(w);
     crew_.multiply(w, model_.head, buffers_.hidden, step_->wanted, [&](int row, int panel, const float* out) {
       const int n = std::min(PANEL, shape_.vocab - panel * PANEL);
       std::memcpy(logits_ + static_cast<int64_t>(row) * shape_.vocab + panel * PANEL, out, sizeof(float) * n);
     });
+    crew_.meet(w);
   }
 
   const Model& model_;
