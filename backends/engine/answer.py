@@ -15,7 +15,8 @@ from backends.upstream import TimeLimits
 class LocalAnswer:
     """Choices `0..len(job_ids) - 1`, each one job. Closing cancels the jobs that have not ended.
 
-    Iterating raises UpstreamError: engine_failed, stream_cut, or the time limit that was passed.
+    Iterating raises UpstreamError: engine_failed, stream_cut, the time limit that was passed, or unsupported for a
+    schema that turned out to be beyond the limits.
     """
 
     def __init__(self, engine: EngineApi, mailbox: Mailbox, job_ids: list[int], limits: TimeLimits) -> None:
@@ -75,6 +76,8 @@ class LocalAnswer:
         match output.end:
             case "stop" | "length":
                 self._events.append(Finish(output.end, index))
+            case "error" if output.param:
+                self._fail("unsupported", output.error, output.param)
             case "error":
                 self._fail("engine_failed", output.error)
             case _ if output.error == DEADLINE:
@@ -86,9 +89,9 @@ class LocalAnswer:
         if not self._open and self._fault is None:
             self._events.append(_total(self._usages))
 
-    def _fail(self, kind: Kind, message: str) -> None:
+    def _fail(self, kind: Kind, message: str, param: str = "") -> None:
         """One choice that fails fails the answer, after the events that came before."""
-        self._fault = self._fault or UpstreamError(kind, message, sent=True)
+        self._fault = self._fault or UpstreamError(kind, message, sent=True, param=param)
         self._cancel()
 
     def _cancel(self) -> None:

@@ -18,6 +18,31 @@ BLOCK_TOKENS = 16
 """Tokens in one KV block."""
 
 
+class GrammarFault(Exception):
+    """A grammar that cannot be followed any further, and why in words: the request's fault, not the engine's."""
+
+
+class GrammarState(Protocol):
+    """Where one answer stands in its grammar."""
+
+    def allowed(self) -> "NDArray[np.uint8]":
+        """A bit for each token that may come next, lowest first. End tokens only where the answer may end.
+
+        Raises GrammarFault.
+        """
+        ...
+
+    def accept(self, token: int) -> None:
+        """The token was chosen. Raises GrammarFault."""
+        ...
+
+
+class Grammar(Protocol):
+    """What an answer may say; shared by any number of jobs."""
+
+    def begin(self) -> GrammarState: ...
+
+
 @dataclass(slots=True, frozen=True)
 class Job:
     """One sequence to continue. `salt` keeps the prefix cache of tenants apart; `deadline_s` is on the monotonic clock."""
@@ -29,6 +54,7 @@ class Job:
     salt: bytes = b""
     priority: int = 0
     deadline_s: float | None = None
+    grammar: Grammar | None = None
 
 
 EndReason = Literal["stop", "length", "cancelled", "error"]
@@ -36,7 +62,10 @@ EndReason = Literal["stop", "length", "cancelled", "error"]
 
 @dataclass(slots=True)
 class Output:
-    """What one step added to one job. `end` is set on the last Output; `error` explains end == "error"."""
+    """What one step added to one job. `end` is set on the last Output; `error` explains end == "error".
+
+    `param` names the field of the request that is at fault then, if one is.
+    """
 
     job_id: int
     text: str = ""
@@ -45,6 +74,7 @@ class Output:
     end: EndReason | None = None
     usage: Usage | None = None
     error: str = ""
+    param: str = ""
 
 
 @dataclass(slots=True, frozen=True)

@@ -11,7 +11,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.engine.api import BLOCK_TOKENS, EngineLoad, Job, LanguageModel, Output
+from backends.engine.api import BLOCK_TOKENS, EngineLoad, GrammarFault, Job, LanguageModel, Output
 from backends.engine.blocks import BlockPool
 from backends.engine.draft.costs import StepCosts
 from backends.engine.logprobs import read_logprobs
@@ -101,7 +101,7 @@ class Batch:
     def add(self, job_id: int, job: Job, seed_: int) -> None:
         """Take up a job that fits (see `Engine.submit`). `seed_` is used when its sampling names none."""
         sequence = Sequence(job_id, job, seed(self._revision, job.salt))
-        sampler = Sampler(job.sampling, job.prompt, seed_)
+        sampler = Sampler(job.sampling, job.prompt, seed_, job.grammar.begin() if job.grammar else None)
         self._live[job_id] = Live(sequence, sampler, Transcript(job_id, job, self._vocabulary))
         self.scheduler.add(sequence)
 
@@ -183,8 +183,11 @@ class Batch:
         """Book one chunk: draw its tokens, move its KV on, and end the job if a token ended it."""
         live = self._live[chunk.sequence.job_id]
         if not all(isfinite(logits[row, token]) for row, token in enumerate(largest)):
-            return self._fail(live)
-        sampled = self._accept(live, chunk, logits, largest) if chunk.samples else []
+            return self._fail(live, NO_NUMBERS)
+        try:
+            sampled = self._accept(live, chunk, logits, largest) if chunk.samples else []
+        except GrammarFault as fault:
+            return self._fail(live, str(fault), param="response_format")
         self.scheduler.commit(chunk, sampled)
         if not sampled:
             return None
@@ -213,10 +216,10 @@ class Batch:
             return None
         return read_logprobs(logits, token, sampling.top_logprobs, self._vocabulary)
 
-    def _fail(self, live: Live) -> Output:
-        """Its logits are not numbers. Rows do not depend on each other, so the other jobs are sound."""
+    def _fail(self, live: Live, why: str, param: str = "") -> Output:
+        """Rows do not depend on each other, so the other jobs are sound."""
         self._remove(live)
-        return Output(live.sequence.job_id, end="error", error=NO_NUMBERS)
+        return Output(live.sequence.job_id, end="error", error=why, param=param)
 
     def _remove(self, live: Live) -> None:
         job_id = live.sequence.job_id

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 import msgspec
 
 from backends.engine.answer import LocalAnswer
-from backends.engine.api import BLOCK_TOKENS, Job
+from backends.engine.api import BLOCK_TOKENS, Grammar, Job
 from backends.engine.courier import Courier, Mailbox
+from backends.engine.grammar.asked import asked_schema
+from backends.engine.grammar.compile import Grammars
 from backends.engine.loop import Engine
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Message
@@ -29,7 +31,10 @@ class ChatTokenizer(Protocol):
 
 
 class LocalUpstream:
-    """One engine as one replica. `output_tokens` bounds an answer whose request names no bound."""
+    """One engine as one replica. `output_tokens` bounds an answer whose request names no bound.
+
+    `grammars` is None for a model whose answers cannot be held to a schema.
+    """
 
     def __init__(
         self,
@@ -40,6 +45,7 @@ class LocalUpstream:
         revision: str,
         window: int,
         output_tokens: int | None = None,
+        grammars: Grammars | None = None,
     ) -> None:
         self.engine = engine
         self.revision = revision
@@ -47,6 +53,7 @@ class LocalUpstream:
         self._tokenizer = tokenizer
         self._window = window
         self._output_tokens = output_tokens or window
+        self._grammars = grammars
         self._prompts: dict[bytes, tuple[int, ...]] = {}
         self._lock = Lock()
 
@@ -65,11 +72,12 @@ class LocalUpstream:
     async def start(self, call: UpstreamCall) -> LocalAnswer:
         """Raises UpstreamError (too_long, overloaded, unsupported, engine_failed); then nothing is left running."""
         _refuse_unsupported(call.request)
+        grammar = await self._grammar(call.request)
         mailbox = Mailbox(asyncio.get_running_loop())
         job_ids: list[int] = []
         try:
             for index in range(call.request.n):
-                job_ids.append(self.engine.submit(self._job(call, index), self._courier.deliver_to(mailbox)))
+                job_ids.append(self.engine.submit(self._job(call, index, grammar), self._courier.deliver_to(mailbox)))
         except UpstreamError:
             for job_id in job_ids:
                 self.engine.cancel(job_id)
@@ -91,7 +99,17 @@ class LocalUpstream:
 
     async def aclose(self) -> None:
         """Ends the engine; answers under way end with an error."""
+        if self._grammars is not None:
+            self._grammars.close()
         await asyncio.to_thread(self.engine.close)
+
+    async def _grammar(self, request: ChatRequest) -> Grammar | None:
+        schema = asked_schema(request.response_format)
+        if schema is None:
+            return None
+        if self._grammars is None:
+            raise UpstreamError("unsupported", "this model writes no JSON", sent=False, param="response_format")
+        return await self._grammars.compiled(schema)
 
     def _prompt(self, request: ChatRequest) -> tuple[int, ...]:
         written = msgspec.msgpack.encode((request.messages, request.tools))
@@ -105,7 +123,7 @@ class LocalUpstream:
                 del self._prompts[next(iter(self._prompts))]
         return tokens
 
-    def _job(self, call: UpstreamCall, index: int) -> Job:
+    def _job(self, call: UpstreamCall, index: int, grammar: Grammar | None) -> Job:
         """Choice `index` draws with the seed `index` further on, so that the choices differ and can be repeated."""
         sampling, prepared = call.request.sampling, call.prepared
         if sampling.seed is not None:
@@ -118,6 +136,7 @@ class LocalUpstream:
             salt=prepared.salt,
             priority=call.priority,
             deadline_s=time.monotonic() + call.limits.total_s,
+            grammar=grammar,
         )
 
     def _most(self, prompt_tokens: int) -> int:
@@ -130,6 +149,3 @@ def _refuse_unsupported(request: ChatRequest) -> None:
         raise UpstreamError("unsupported", "this model calls no tools", sent=False, param="tools")
     if any(message.images for message in request.messages):
         raise UpstreamError("unsupported", "this model reads no images", sent=False, param="messages")
-    kind = (request.response_format or {}).get("type", "text")
-    if kind != "text":
-        raise UpstreamError("unsupported", f"this model writes no {kind}", sent=False, param="response_format")

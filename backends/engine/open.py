@@ -8,6 +8,7 @@ from backends.engine.batch import Batch
 from backends.engine.courier import Courier
 from backends.engine.draft.costs import StepCosts
 from backends.engine.draft.ngram import NgramDrafter
+from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
 from backends.engine.scheduler import Budget
@@ -40,6 +41,7 @@ def open_engine(run: Run, path: Path, *, output_tokens: int | None = None) -> Lo
         revision=revision,
         window=min(weights.spec.context, _blocks(run) * BLOCK_TOKENS),
         output_tokens=output_tokens,
+        grammars=Grammars(weights.tokenizer, weights.spec.vocab_size) if weights.tokenizer.eos_ids else None,
     )
 
 

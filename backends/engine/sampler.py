@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from backends.engine.api import GrammarState
+from backends.engine.grammar.mask import only
 from backends.messages import Sampling
 
 Logits = NDArray[np.float32]
@@ -36,33 +38,41 @@ class Sampler:
     """How the tokens of one job are drawn. Remembers which tokens were chosen, for the penalties; nothing else.
 
     `seed` stands in when the sampling names none. Presence and frequency penalties count the output alone, the
-    repetition penalty counts the prompt too. Order: repetition, presence and frequency, bias, temperature, top_k, top_p, min_p.
+    repetition penalty counts the prompt too. Order: repetition, presence and frequency, bias, grammar, temperature, top_k,
+    top_p, min_p.
     """
 
-    def __init__(self, sampling: Sampling, prompt: Sequence[int], seed: int) -> None:
+    def __init__(
+        self, sampling: Sampling, prompt: Sequence[int], seed: int, grammar: GrammarState | None = None
+    ) -> None:
         self._sampling = sampling
+        self._grammar = grammar
         self._seed = seed if sampling.seed is None else sampling.seed
         self._counts: dict[int, int] = {}
         self._seen = set(prompt) if sampling.repetition_penalty != 1 else set()
         self._bias = _Bias(sampling.logit_bias)
         self._counts_output = bool(sampling.presence_penalty or sampling.frequency_penalty)
         self._adjusts = self._counts_output or sampling.repetition_penalty != 1 or bool(sampling.logit_bias)
-        self.is_plain = sampling.temperature <= 0 and not self._adjusts
+        self.is_plain = sampling.temperature <= 0 and not self._adjusts and grammar is None
         """Whether the token is the largest logit as it stands."""
 
     def choose(self, logits: Logits, position: int) -> int:
         """The token at `position`, counted from the start of the prompt. `logits` (vocab,) is left as it is."""
         row = self._adjusted(logits) if self._adjusts else logits
+        if self._grammar is not None:
+            row = only(row, self._grammar.allowed())
         if self._sampling.temperature <= 0:
             return int(row.argmax())
         return draw(chances_of(row, self._sampling), uniform(self._seed, position))
 
     def count(self, token: int) -> None:
-        """The token was chosen: from now on it is penalised."""
+        """The token was chosen: from now on it is penalised, and the grammar goes on behind it."""
         if self._counts_output:
             self._counts[token] = self._counts.get(token, 0) + 1
         if self._sampling.repetition_penalty != 1:
             self._seen.add(token)
+        if self._grammar is not None:
+            self._grammar.accept(token)
 
     def _adjusted(self, logits: Logits) -> Logits:
         row = logits.copy()

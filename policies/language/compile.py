@@ -13,7 +13,7 @@ from policies.policy import Affinity, Choose, Difficulty, Policy, Resilience, Ro
 EVERYTHING: frozenset[Ability] = frozenset({"tools", "json_schema", "vision", "audio", "logprobs", "reasoning"})
 """What a server is taken to be able to do when the file is silent: it knows best, and says so itself."""
 
-OUR_ENGINE: frozenset[Ability] = frozenset({"logprobs"})
+OUR_ENGINE: frozenset[Ability] = frozenset({"json_schema", "logprobs"})
 """What an engine in this process can do when the file is silent."""
 
 

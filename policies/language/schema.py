@@ -78,7 +78,7 @@ class ModelEntry(Closed):
     fits: FitsEntry | None = Field(default=None, description="Its window.")
     can: list[Ability] | None = Field(
         default=None,
-        description="Its abilities. Not stated: all of them for `at`, logprobs for `run`.",
+        description="Its abilities. Not stated: all of them for `at`, json_schema and logprobs for `run`.",
         examples=[["tools"]],
     )
     like: str | None = Field(

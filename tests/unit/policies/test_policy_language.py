@@ -109,7 +109,7 @@ routes: [{use: small}]
         weights="smollm2", precision="int8", speculate="ngram", max_draft=6, kv_tokens=8000, max_running=16
     )
     assert (models["small"].fits.context, models["small"].fits.output) == (2048, 512)
-    assert models["small"].can == {"logprobs"}
+    assert models["small"].can == {"json_schema", "logprobs"}
     assert models["large"].at == ("https://b/v1", "http://c/v1")
     assert models["large"].key == SecretRef("env", "LARGE_KEY")
     assert models["large"].price == Price(3_000_000, 300_000, 15_000_000)
