@@ -104,7 +104,7 @@ def from_rejected(error: UpstreamError, *, begun: bool) -> RouterError:
     kind = told.type if told.type and (begun or status < 500) else ours
     return Rejected(
         told.message or f"The upstream answered {status}.",
-        status=503 if status == 529 else status if status >= 400 else 502,
+        status=503 if status == 529 else status if 400 <= status < 600 else 502,
         type=kind,
         param=told.param,
         code=told.code,

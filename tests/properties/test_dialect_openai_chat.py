@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.forward import Habits, upstream_body
 from backends.dialects.openai_chat.relay import ChunkError, Relay
-from backends.dialects.openai_chat.reported import ReportedError
+from backends.dialects.openai_chat.reported import ReportedError, read_usage
 from backends.dialects.openai_chat.request import read_chat
 from backends.dialects.openai_chat.stream import Renderer
 from backends.dialects.openai_chat.whole import AnswerError, correct_whole
@@ -46,6 +46,24 @@ def test_fields_that_nobody_knows_go_upstream_as_they_came(unknown: dict[str, An
 
     asked = {"stream_options": {"include_usage": True}} if stream else {}
     assert sent == {**PLAIN, **unknown, "stream": stream, **asked}
+
+
+COUNTS = st.integers() | st.integers(0, 9)
+
+
+@given(COUNTS, COUNTS, COUNTS)
+def test_usage_is_counts_that_the_books_can_carry_or_none(prompt: int, completion: int, cached: int) -> None:
+    told = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+
+    usage = read_usage(json.dumps(told).encode())
+
+    if usage is not None:
+        assert 0 <= usage.cached_tokens <= usage.prompt_tokens < 1 << 63
+        assert 0 <= usage.completion_tokens < 1 << 63
 
 
 TEXTS = st.lists(st.tuples(st.integers(0, 2), st.text(min_size=1, max_size=6)), max_size=12)

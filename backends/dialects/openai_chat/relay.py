@@ -1,8 +1,9 @@
 """An upstream's own stream as the client shall see it: the same events, with what breaks clients put right.
 
 A chunk that needs nothing keeps its fields as raw JSON. The rules: `model` is the name of the catalogue; a role in the
-first delta of a choice and in no other; one finish for each choice; tool calls numbered (see `calls`); `stop` after
-tool calls is `tool_calls`, unless the client forced the function; usage shown once, at the end, to those who asked.
+first delta of a choice and in no other; one finish for each choice, and an empty one is none; tool calls numbered (see
+`calls`); `stop` after tool calls is `tool_calls`, unless the client forced the function; usage shown once, at the end,
+to those who asked.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 
 from backends.dialects.openai_chat.calls import CallFragments, as_list
 from backends.dialects.openai_chat.reported import read_usage, reported_error
+from backends.dialects.openai_chat.shapes import in_utf8
 from backends.messages import Event, Wire
 
 _NOTHING = msgspec.Raw()
@@ -87,7 +89,7 @@ class Relay:
         if not data or self.said_done:
             return []
         try:
-            return self._push(data)
+            return self._push(in_utf8(data))
         except (msgspec.DecodeError, RecursionError) as error:
             raise ChunkError(f"an event of the upstream is no chat.completion.chunk: {error}") from None
 
@@ -118,6 +120,8 @@ class Relay:
 
     def _is_plain(self, choice: _Choice) -> bool:
         if choice.delta is None or choice.index in self._finished or bytes(choice.delta.tool_calls) not in _SILENT:
+            return False
+        if choice.finish_reason == "":
             return False
         has_role = bytes(choice.delta.role) == b'"assistant"'
         if has_role is (choice.index in self._begun) or (not has_role and bytes(choice.delta.role)):
@@ -159,7 +163,7 @@ class Relay:
         if delta.get("tool_calls") is not None:
             calls = self._calls.setdefault(index, CallFragments())
             delta["tool_calls"] = [calls.push(call) for call in as_list(delta["tool_calls"])]
-        reason = choice.get("finish_reason")
+        reason = choice.get("finish_reason") or None
         if reason is not None:
             self._finished.add(index)
         if reason == "stop" and self._calls.get(index) and not self._keeps_stop:

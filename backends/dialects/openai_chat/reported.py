@@ -1,6 +1,6 @@
 """What an upstream of this dialect reports beside the text: its errors, and what the answer took."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -26,13 +26,17 @@ _STATUS_BY_WORD = {
 _TYPE_BY_STATUS = {400: "invalid_request_error", 404: "invalid_request_error", 429: "rate_limit_error"}
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
+"""What a count of tokens can be: never below zero, and far below what the books and counters can carry."""
+
+
 class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
+    cached_tokens: Count | None = None
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int
-    completion_tokens: int = 0
+    prompt_tokens: Count
+    completion_tokens: Count = 0
     prompt_tokens_details: _Details | None = None
 
 
@@ -66,13 +70,13 @@ def reported_error(raw: bytes, default_status: int) -> ReportedError:
 
 
 def read_usage(raw: bytes) -> Usage | None:
-    """None when the numbers are not there, or are no numbers."""
+    """None when the numbers are not there, or cannot be counts. No more was cached than there was of the prompt."""
     try:
         usage = _USAGE.decode(raw)
     except msgspec.DecodeError:
         return None
     cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
-    return Usage(usage.prompt_tokens, usage.completion_tokens, cached or 0)
+    return Usage(usage.prompt_tokens, usage.completion_tokens, min(cached or 0, usage.prompt_tokens))
 
 
 def _status(code: object, kind: object, default: int) -> int:

@@ -14,6 +14,21 @@ def fingerprint(model: str) -> str:
     return "fp_" + hashlib.blake2b(model.encode(), digest_size=5).hexdigest()
 
 
+def in_utf8(data: bytes) -> bytes:
+    r"""JSON as a client can decode it: what is no UTF-8 becomes U+FFFD, as WHATWG's event streams are to be decoded.
+
+    >>> in_utf8(b"a\xff").decode()
+    'a\ufffd'
+    """
+    if data.isascii():
+        return data
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode(errors="replace").encode()
+    return data
+
+
 def usage_object(usage: Usage) -> dict[str, object]:
     return {
         "prompt_tokens": usage.prompt_tokens,

@@ -6,6 +6,7 @@ import msgspec
 
 from backends.dialects.openai_chat.calls import as_list, whole_call
 from backends.dialects.openai_chat.reported import read_usage, reported_error
+from backends.dialects.openai_chat.shapes import in_utf8
 from backends.messages import Usage
 
 _NOTHING = msgspec.Raw()
@@ -35,6 +36,7 @@ class AnswerError(ValueError):
 
 def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> tuple[bytes, Usage | None]:
     """Body and usage. Raises `AnswerError`, or `ReportedError` for an error object under a good status."""
+    body = in_utf8(body)
     try:
         answer = _ANSWER.decode(body)
         fields = _FIELDS.decode(body)

@@ -56,6 +56,15 @@ async def test_a_character_cut_between_writes_arrives_whole(ask: Ask) -> None:
             assert "\ufffd".encode() not in told.stream
 
 
+async def test_bytes_that_are_no_utf8_become_replacement_characters(ask: Ask) -> None:
+    broken = text_chunk("a\u00ffb").replace("\u00ff".encode(), b"\xff").replace(b"\\u00ff", b"\xff")
+    async with fake_upstream(sse_reply(broken, finish_chunk(), DONE)) as upstream:
+        told = await ask(upstream, stream=True)
+
+    assert told.stream.decode()
+    assert told.text() == "a\ufffdb"
+
+
 async def test_line_separators_of_unicode_do_not_end_a_line(ask: Ask) -> None:
     async with fake_upstream(sse_reply(text_chunk("a\u2028b\x85c\u2029d"), finish_chunk(), DONE)) as upstream:
         assert (await ask(upstream, stream=True)).text() == "a\u2028b\x85c\u2029d"
