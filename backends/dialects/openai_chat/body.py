@@ -13,6 +13,8 @@ from backends.messages import Role
 Positive = Annotated[int, Meta(ge=1)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Chance = Annotated[float, Meta(ge=0, le=1)]
+Factor = Annotated[float, Meta(ge=0.01, le=100)]
+"""What logits may be multiplied or divided by and still be numbers of single precision."""
 
 
 class Part(msgspec.Struct):
@@ -50,7 +52,7 @@ class Body(msgspec.Struct):
     seed: int | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
-    repetition_penalty: Annotated[float, Meta(gt=0)] | None = None
+    repetition_penalty: Factor | None = None
     logit_bias: dict[int, Annotated[float, Meta(ge=-100, le=100)]] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
