@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from backends.engine.kernels.cpu import Variant
@@ -34,12 +34,20 @@ class NativeUnavailable(RuntimeError):
     """The kernels cannot be used here; the message says why."""
 
 
+def user_cache() -> Path:
+    """Where builds are kept unless told otherwise: in the home directory, or with temporary files where there is none."""
+    try:
+        return Path.home() / ".cache" / "turnout" / "kernels"
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"turnout-kernels-{os.geteuid()}"
+
+
 @dataclass(frozen=True, slots=True)
 class Toolchain:
     """Where compilers are looked for (`search`: a PATH, None for the process's own) and where builds are kept."""
 
     search: str | None = None
-    cache: Path = Path.home() / ".cache" / "turnout" / "kernels"
+    cache: Path = field(default_factory=user_cache)
 
     def compiler(self) -> Path:
         """Raises NativeUnavailable when none is found."""
