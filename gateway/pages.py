@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import msgspec
 
+from backends.dialects.openai_chat.body import LONGEST_NAME
 from gateway.control.health import Health, Verdict, health_of, verdict_of
 from gateway.errors import ModelForbidden, NotFound, Unauthorised, UnknownModel
 from gateway.house import Gateway
@@ -66,7 +67,7 @@ async def show_model(gateway: Gateway, scope: Scope, receive: Receive, send: Sen
     principal, _ = who_asks(gateway, scope)
     name = scope["path"].rstrip("/").rpartition("/models/")[2]
     if name != AUTO and name not in gateway.live.policy.models:
-        raise UnknownModel(f"There is no model {name!r} here.", param="model")
+        raise UnknownModel(f"There is no model {name[:LONGEST_NAME]!r} here.", param="model")
     if name != AUTO and not principal.may_use(name):
         raise ModelForbidden(f"This key may not use {name!r}.", param="model")
     await send_whole(send, 200, msgspec.json.encode(ModelCard(name, gateway.started_at)), {})

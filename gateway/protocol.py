@@ -1,17 +1,37 @@
-"""uvicorn's HTTP/1.1 with a bound on what comes before a request: bytes and time of its head.
+"""uvicorn's HTTP/1.1 with bounds on what it waits for: bytes and time of a head, time of a body that nobody reads.
 
-Without it, a connection that says nothing, or sends one header for ever, costs memory as long as it likes.
+Without them, a connection that says nothing, sends one header for ever, or goes on with a body that was refused, lives as
+long as it likes. And an offer to upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the body.
 """
 
 import asyncio
+from array import array
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from gateway.settings import Limits
 
 READ_BYTES = 262_144
 """The most that one read may hold: behind a whole head there may be that much of a body."""
+
+OFFER = frozenset((b"connection", b"upgrade", b"http2-settings"))
+"""What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
+
+
+class PlainParser(httptools.HttpRequestParser):
+    """httptools leaves the body behind an offer to upgrade unread, so the head is read again without the offer."""
+
+    def __init__(self, protocol: "BoundedProtocol") -> None:
+        super().__init__(protocol)
+        self._protocol = protocol
+
+    def feed_data(self, data: "bytes | bytearray | memoryview[int] | array[int]") -> None:
+        try:
+            super().feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            self._protocol.read_again(bytes(data[offer.args[0] :]))
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -21,6 +41,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.parser = PlainParser(self)
         self._awaits_head = True
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
@@ -39,22 +60,43 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._awaits_head and self._head_bytes:
             self._arm()
 
+    def read_again(self, rest: bytes) -> None:
+        """The head that was just read, without its offer to upgrade, and what came behind it."""
+        first = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        lines = [first, *[b"%b: %b" % header for header in self.headers if header[0] not in OFFER], b"", b""]
+        self.parser = PlainParser(self)
+        self.parser.feed_data(b"\r\n".join(lines) + rest)
+
+    def _offers_upgrade(self) -> bool:
+        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+
     def on_headers_complete(self) -> None:
+        if self._offers_upgrade():
+            return
         self._awaits_head, self._head_bytes = False, 0
         self._disarm()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        if self._offers_upgrade():
+            return
         self._awaits_head = True
+        self._disarm()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
+        super().on_response_complete()
+        if not self._awaits_head:
+            self._arm(self.limits.body_read_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
         super().connection_lost(exc)
 
-    def _arm(self) -> None:
+    def _arm(self, within_s: float = 0.0) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(self.limits.head_read_s, self.transport.close)
+            self._deadline = self.loop.call_later(within_s or self.limits.head_read_s, self.transport.close)
 
     def _disarm(self) -> None:
         if self._deadline is not None:

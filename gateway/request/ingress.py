@@ -1,7 +1,7 @@
 """Step 1: from an ASGI scope to a body of known size, read in bounded time. Refuses early, before anything is parsed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from gateway.errors import BadEncoding, BadRequest, HeadersTooLarge, Left, SlowBody, TooLarge
@@ -16,7 +16,10 @@ ONLY_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
 PEELS = 4
 """Each pass over the brackets takes the innermost pairs away, and so one level of depth, without a loop in Python."""
 
-HOST_FORBIDS = frozenset("/?#@\\ \t")
+HOST_FORBIDS = frozenset(b"/?#@\\ \t")
+
+PLAIN_CODINGS = frozenset(("", "identity"))
+"""Names of codings know no case (RFC 9110 section 8.4.1)."""
 
 
 def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -32,13 +35,20 @@ def refuse_early(scope: Scope, headers: Mapping[str, str], limits: Limits) -> No
     size = sum(len(name) + len(value) for name, value in scope["headers"])
     if size > limits.header_bytes:
         raise HeadersTooLarge(f"The headers have {size} bytes; {limits.header_bytes} are allowed.")
-    if not HOST_FORBIDS.isdisjoint(headers.get("host", "")):
-        raise BadRequest("The Host header is not a host name.")
-    if headers.get("content-encoding", "identity") != "identity":
+    refuse_host([value for name, value in scope["headers"] if name == b"host"], scope["http_version"])
+    if headers.get("content-encoding", "").lower() not in PLAIN_CODINGS:
         raise BadEncoding("A compressed body is not accepted.")
     declared = headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.body_bytes:
         raise too_large(limits)
+
+
+def refuse_host(hosts: Sequence[bytes], http_version: str) -> None:
+    """RFC 9112 section 3.2: exactly one, since HTTP/1.1, and a host name. Raises BadRequest."""
+    if len(hosts) > 1 or (not hosts and http_version == "1.1"):
+        raise BadRequest("A request has one Host header.")
+    if hosts and not HOST_FORBIDS.isdisjoint(hosts[0]):
+        raise BadRequest("The Host header is not a host name.")
 
 
 def too_large(limits: Limits) -> TooLarge:

@@ -65,6 +65,39 @@ async def test_a_body_that_never_comes_is_given_up(gateway: RunningGateway) -> N
     await gateway.until_empty(1.0)
 
 
+async def test_a_body_that_was_refused_does_not_hold_its_connection_for_ever(gateway: RunningGateway) -> None:
+    async with connected(gateway.port) as client:
+        await client.send(head(1025))
+
+        answer = await asyncio.wait_for(client.rest(), 3.0)
+
+    assert b" 413 " in answer
+
+
+OFFERS = [
+    b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQ\r\n",
+    b"connection: upgrade\r\nupgrade: websocket\r\n",
+]
+
+
+@pytest.mark.parametrize("offer", OFFERS)
+@pytest.mark.parametrize("cut", [0, 30, 130, -300, -20])
+async def test_an_offer_to_upgrade_is_passed_over_with_nothing_lost(
+    gateway: RunningGateway, offer: bytes, cut: int
+) -> None:
+    """Java's HttpClient offers h2c with every first request, also with a POST that has a body."""
+    body = chat_body().ljust(400)
+    wire = head(len(body), offer) + body
+    async with connected(gateway.port) as client:
+        for part in (wire[:cut], wire[cut:], head(len(body)) + body):
+            await client.send(part)
+        statuses = [await client.status()]
+        await client.until(b"}}")
+        statuses.append(await client.status())
+
+    assert statuses == [200, 200]
+
+
 @pytest.mark.parametrize("said", [b"", b"POST / HT", b"POST / HTTP/1.1\r\nhost: h\r\nx-a: b\r\n"])
 async def test_a_head_that_never_ends_is_hung_up_on(gateway: RunningGateway, said: bytes) -> None:
     async with connected(gateway.port) as client:
@@ -126,6 +159,32 @@ async def test_a_host_that_is_no_host_is_refused(gateway: RunningGateway, host: 
         await client.send(head(len(body), host=host) + body)
 
         assert await client.status() == 400
+
+
+@pytest.mark.parametrize("hosts", [[], [b"a", b"b"], [b"a", b"a"]])
+async def test_there_is_one_host(gateway: RunningGateway, hosts: list[bytes]) -> None:
+    body = chat_body()
+    lines = [b"POST /v1/chat/completions HTTP/1.1", *[b"host: " + host for host in hosts]]
+    async with connected(gateway.port) as client:
+        await client.send(b"\r\n".join([*lines, b"content-length: %d" % len(body), b"", body]))
+
+        assert await client.status() == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        chat_body(model="x" * 900),
+        b'{"model":"m","messages":[{"role":"' + b"x" * 900 + b'","content":"hi"}]}',
+    ],
+)
+async def test_what_was_wrong_is_not_sent_back_at_length(gateway: RunningGateway, body: bytes) -> None:
+    async with connected(gateway.port) as client:
+        await client.ask(body)
+        answer = await client.until(b"}}")
+
+    assert b" 400 " in answer
+    assert len(answer) < 900
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,11 @@ from msgspec import Meta
 
 from backends.messages import Role
 
+LONGEST_NAME = 256
+
+Name = Annotated[str, Meta(max_length=LONGEST_NAME)]
+"""Of a model: it stands in answers, headers, spans and logs."""
+
 Positive = Annotated[int, Meta(ge=1)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
 Chance = Annotated[float, Meta(ge=0, le=1)]
@@ -37,7 +42,7 @@ class StreamOptions(msgspec.Struct):
 
 
 class Body(msgspec.Struct):
-    model: str
+    model: Name
     messages: Annotated[list[Turn], Meta(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None

@@ -16,6 +16,9 @@ from backends.messages import ChatRequest, Message, Sampling
 _DECODER = msgspec.json.Decoder(Body)
 _AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+LONGEST_QUOTE = 200
+"""Characters of the decoder's words, which may quote the body's."""
+
 _SEED_MASK = (1 << 63) - 1
 
 
@@ -61,7 +64,7 @@ def _decode(raw: bytes) -> Body:
 def _fault(text: str) -> RequestFault:
     """The decoder's words, `Expected ... - at `$.path``, as a message and the path of the field."""
     match = _AT.match(text)
-    what, path = (match["what"], match["path"] or "") if match else (text, "")
+    what, path = (match["what"][:LONGEST_QUOTE], match["path"] or "") if match else (text[:LONGEST_QUOTE], "")
     param = path.removeprefix(".").replace("[...]", "")
     missing = _MISSING.match(what)
     if missing:
