@@ -103,6 +103,8 @@ class Batch:
         sequence = Sequence(job_id, job, seed(self._revision, job.salt))
         sampler = Sampler(job.sampling, job.prompt, seed_, job.grammar.begin() if job.grammar else None)
         self._live[job_id] = Live(sequence, sampler, Transcript(job_id, job, self._vocabulary))
+        if self.speculator is not None:
+            self.speculator.begin(job_id, sampler)
         self.scheduler.add(sequence)
 
     def cancel(self, job_id: int, why: str = "") -> Output | None:

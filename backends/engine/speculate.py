@@ -1,117 +1,139 @@
-"""How many draft tokens a step verifies: as many as make the whole batch faster, none when that is none.
+"""Which drafts a step verifies, and what becomes of them. Results never depend on it.
 
-Every draft row has a chance to be accepted, measured for this sequence and this grade of guess. A row is worth its cost while
-chance * cost(batch) > expected tokens * cost(row) (goodput, after TurboSpec, arXiv 2406.14066). The batch's own rows are in
-both sides, so drafts thin out under load and stop by themselves. Results never depend on it.
+Every draft token has a chance to be right, learned by sequence and grade, and a price, learned from the steps. `draft.worth`
+chooses as many as pay. What does not seem to pay is tried again now and then, out of a purse that bounds what it may cost.
 """
 
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from backends.engine.draft.drafter import NOTHING, Drafter, Guess
+from backends.engine.draft.acceptance import Acceptance
+from backends.engine.draft.drafter import NOTHING, Drafter, Outlook, Wanted
+from backends.engine.draft.worth import worthwhile
+from backends.engine.sampler import Sampler
 from backends.engine.scheduler import Chunk
 from backends.engine.sequence import Sequence
 
-LEARN = 0.1
-RECOVER = 0.002
-"""How fast an estimate returns to the first one while nothing is proposed, so that a sequence gets another try.
-
-A drafter that is always wrong is then asked for one row in some ten steps, which costs below 1 %.
-"""
+TRY_SHARE = 0.005
+"""Of all time, for drafts that by what is known do not pay."""
+PURSE_STEPS = 32
+"""At most this many steps' worth of it are saved up, so that an idle hour is not followed by a burst of tries."""
+PAID_BACK = 0.2
+"""Reading what a draft model has missed may take this share of the time that the rest of the answer takes at most."""
 
 
 class Costs(Protocol):
-    """The cost of a row relative to the fixed cost of a step."""
+    """What a step costs."""
 
-    def slope(self) -> float: ...
-
-
-@dataclass(slots=True)
-class Acceptance:
-    """Chances of one sequence's draft tokens by grade, decayed. `first` is where they began."""
-
-    first: tuple[float, ...]
-    chances: list[float]
-
-    def learn(self, grade: int, proposed: int, accepted: int) -> None:
-        for hit in [1.0] * accepted + [0.0] * (accepted < proposed):
-            self.chances[grade] += LEARN * (hit - self.chances[grade])
-
-    def recover(self, grade: int) -> None:
-        self.chances[grade] += RECOVER * (self.first[grade] - self.chances[grade])
+    def seconds(self, rows: int) -> float: ...
 
 
 @dataclass(slots=True)
 class Speculator:
-    """Chooses drafts for a step and learns from what became of them. `proposed` and `accepted` count draft tokens."""
+    """Chooses drafts for a step and learns from what became of them. `proposed` and `accepted` count draft tokens.
+
+    `plain_s` and `spent_s`: what the tokens of all steps would have cost without drafts, and what they did cost, both by
+    the costs as they are known. Steps without drafts are in both.
+    """
 
     drafter: Drafter
     max_draft: int
     costs: Costs
     proposed: int = 0
     accepted: int = 0
-    _acceptance: dict[int, Acceptance] = field(default_factory=dict)
+    plain_s: float = 0.0
+    spent_s: float = 0.0
+    acceptance: Acceptance = field(init=False)
     _grades: dict[int, int] = field(default_factory=dict)
+    _purse_s: float = 0.0
+    _token_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.acceptance = Acceptance(list(self.drafter.first_chances))
+
+    def begin(self, job_id: int, sampler: Sampler) -> None:
+        self.drafter.begin(job_id, sampler)
 
     def propose(self, decoding: Seq[Sequence]) -> list[list[int]]:
-        guesses = [self._guess(sequence) for sequence in decoding]
-        chances = [self._chances(sequence, guess) for sequence, guess in zip(decoding, guesses, strict=True)]
-        lengths = worthwhile(chances, self.costs.slope())
-        for sequence, guess, length in zip(decoding, guesses, lengths, strict=True):
-            self._grades[sequence.job_id] = guess.grade
-            if guess.tokens and not length:
-                self._of(sequence).recover(guess.grade)
-        return [guess.tokens[:length] for guess, length in zip(guesses, lengths, strict=True)]
+        step_s = self.costs.seconds(len(decoding))
+        self._token_s = step_s / len(decoding)
+        self._purse_s = min(self._purse_s + TRY_SHARE * step_s, PURSE_STEPS * step_s)
+        drafts = [[] for _ in decoding] if self._is_hopeless(decoding) else self._drafts(decoding)
+        self.plain_s += step_s
+        self.spent_s += self._spent_s(drafts)
+        return drafts
 
     def learn(self, chunk: Chunk, accepted: int) -> None:
         """What became of the drafts of a chunk."""
-        proposed = len(chunk.draft)
+        proposed, job_id = len(chunk.draft), chunk.sequence.job_id
         if not proposed:
             return
         self.proposed += proposed
         self.accepted += accepted
-        self._of(chunk.sequence).learn(self._grades[chunk.sequence.job_id], proposed, accepted)
+        self.plain_s += accepted * self._token_s
+        self.acceptance.learn(job_id, self._grades[job_id], proposed, accepted)
 
     def forget(self, job_id: int) -> None:
         self.drafter.forget(job_id)
-        self._acceptance.pop(job_id, None)
+        self.acceptance.forget(job_id)
         self._grades.pop(job_id, None)
 
-    def _guess(self, sequence: Sequence) -> Guess:
+    def _drafts(self, decoding: Seq[Sequence]) -> list[list[int]]:
+        outlooks = [self._outlook(sequence) for sequence in decoding]
+        chances = [self._chances(sequence, outlook) for sequence, outlook in zip(decoding, outlooks, strict=True)]
+        lengths = worthwhile(chances, self.costs.seconds, self.drafter.seconds).lengths
+        self._try_another(outlooks, chances, lengths)
+        return self._guess(decoding, outlooks, lengths)
+
+    def _spent_s(self, drafts: Seq[Seq[int]]) -> float:
+        lengths = [len(draft) for draft in drafts]
+        passes = [sum(length > depth for length in lengths) for depth in range(max(lengths))]
+        return self.costs.seconds(len(drafts) + sum(lengths)) + sum(map(self.drafter.seconds, passes))
+
+    def _is_hopeless(self, decoding: Seq[Sequence]) -> bool:
+        """Whether not even the most trusted guesses, one for each sequence, would pay, nor one be tried."""
+        many = len(decoding)
+        surest = max(max(self.acceptance.of(sequence.job_id)) for sequence in decoding)
+        if self._purse_s >= self._price(many, 0):
+            return False
+        best = max(worthwhile([[surest]] * many, self.costs.seconds, self.drafter.seconds).lengths)
+        return best == 0
+
+    def _outlook(self, sequence: Sequence) -> Outlook:
         """Never beyond the cap: the last allowed token needs no draft behind it."""
         at_most = min(self.max_draft, sequence.room - 1)
         if at_most <= 0:
             return NOTHING
-        guess = self.drafter.guess(sequence.job_id, sequence.tokens, at_most)
-        return Guess(guess.tokens[:at_most], guess.grade)
+        outlook = self.drafter.outlook(sequence, at_most)
+        catch_up_s = self.drafter.seconds(outlook.behind) if outlook.behind else 0.0
+        return outlook if catch_up_s <= PAID_BACK * self._token_s * sequence.room else NOTHING
 
-    def _chances(self, sequence: Sequence, guess: Guess) -> list[float]:
-        each = self._of(sequence).chances[guess.grade]
-        return [each**depth for depth in range(1, len(guess.tokens) + 1)]
+    def _chances(self, sequence: Sequence, outlook: Outlook) -> list[float]:
+        each = self.acceptance.of(sequence.job_id)[outlook.grade]
+        return [each**depth for depth in range(1, outlook.tokens + 1)]
 
-    def _of(self, sequence: Sequence) -> Acceptance:
-        found = self._acceptance.get(sequence.job_id)
-        if found is None:
-            first = self.drafter.first_chances
-            found = self._acceptance[sequence.job_id] = Acceptance(first, list(first))
-        return found
+    def _price(self, rows: int, behind: int) -> float:
+        """Of one more row, and of the pass that drafts it."""
+        row_s = max(0.0, self.costs.seconds(rows + 1) - self.costs.seconds(rows))
+        return row_s + self.drafter.seconds(1 + behind)
 
+    def _try_another(self, outlooks: Seq[Outlook], chances: Seq[Seq[float]], lengths: list[int]) -> None:
+        """One row for the likeliest of those that got none, when the purse holds its price."""
+        left = [(row[0], which) for which, row in enumerate(chances) if row and not lengths[which]]
+        if not left:
+            return
+        _, which = max(left)
+        price = self._price(len(lengths) + sum(lengths), outlooks[which].behind)
+        if self._purse_s >= price:
+            self._purse_s -= price
+            lengths[which] = 1
 
-def worthwhile(chances: Seq[Seq[float]], slope: float) -> list[int]:
-    """How many draft rows of each sequence pay, given the falling chances of each and the relative cost of a row.
-
-    >>> worthwhile([[0.9, 0.8], [0.1]], slope=0.1)
-    [2, 0]
-    """
-    lengths = [0] * len(chances)
-    expected = float(len(chances))
-    cost = 1 + slope * len(chances)
-    best_first = sorted(((chance, which) for which, row in enumerate(chances) for chance in row), reverse=True)
-    for chance, which in best_first:
-        if chance * cost <= expected * slope:
-            break
-        lengths[which] += 1
-        expected += chance
-        cost += slope
-    return lengths
+    def _guess(self, decoding: Seq[Sequence], outlooks: Seq[Outlook], lengths: Seq[int]) -> list[list[int]]:
+        which = [number for number, length in enumerate(lengths) if length]
+        wanted = [Wanted(decoding[number], outlooks[number], lengths[number]) for number in which]
+        drafts: list[list[int]] = [[] for _ in decoding]
+        for number, draft in zip(which, self.drafter.guess(wanted) if wanted else [], strict=True):
+            self._grades[decoding[number].job_id] = outlooks[number].grade
+            drafts[number] = draft
+        return drafts

@@ -1,6 +1,7 @@
 """Stand-ins for a model and a tokenizer: a script, a bag, and one whose logits depend on every token it can see in the KV."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Sequence as Seq
 from hashlib import shake_128
 from typing import Any
 
@@ -8,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backends.engine.api import BLOCK_TOKENS, Step
-from backends.engine.draft.drafter import Guess
+from backends.engine.draft.drafter import Outlook, Wanted
+from backends.engine.sampler import Sampler
+from backends.engine.sequence import Sequence
 from backends.engine.text.detokenise import Detokeniser
 from backends.messages import Message
 
@@ -31,7 +34,7 @@ class StubVocabulary:
     def token_bytes(self, token: int) -> bytes:
         return self._pieces[token]
 
-    def encode_chat(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
+    def encode_chat(self, messages: Seq[Message], tools: Seq[Mapping[str, Any]] = ()) -> list[int]:
         """One id for every character, never an end token."""
         return [3 + ord(character) % 50 for message in messages for character in message.text]
 
@@ -47,7 +50,7 @@ class ScriptModel:
 
     context = 4096
 
-    def __init__(self, script: Sequence[int], *, prompt: int, vocab_size: int = 64, blocks: int = 64) -> None:
+    def __init__(self, script: Seq[int], *, prompt: int, vocab_size: int = 64, blocks: int = 64) -> None:
         self.vocab_size = vocab_size
         self.blocks = blocks
         self._script = script
@@ -130,43 +133,55 @@ class FailingModel:
         return self._inner.forward(step)
 
 
-class OracleDrafter:
-    """Knows how each prompt goes on, and says so, or says something else throughout."""
+class Lookup:
+    """A drafter that costs nothing and has one grade; what it guesses is said by `following`."""
 
     first_chances = (0.5,)
 
-    def __init__(self, answers: Mapping[tuple[int, ...], Sequence[int]], *, lies: bool = False) -> None:
+    def following(self, sequence: Sequence, at_most: int) -> list[int]:
+        raise NotImplementedError
+
+    def begin(self, job_id: int, sampler: Sampler) -> None:
+        pass
+
+    def outlook(self, sequence: Sequence, at_most: int) -> Outlook:
+        return Outlook(min(at_most, len(self.following(sequence, at_most))))
+
+    def guess(self, wanted: Seq[Wanted]) -> list[list[int]]:
+        return [self.following(sequence, length)[:length] for sequence, _, length in wanted]
+
+    def seconds(self, rows: int) -> float:
+        return 0.0
+
+    def forget(self, job_id: int) -> None:
+        pass
+
+
+class OracleDrafter(Lookup):
+    """Knows how each prompt goes on, and says so, or says something else throughout."""
+
+    def __init__(self, answers: Mapping[tuple[int, ...], Seq[int]], *, lies: bool = False) -> None:
         self._answers = answers
         self._lies = lies
 
-    def guess(self, job_id: int, tokens: Sequence[int], at_most: int) -> Guess:
-        for prompt, answer in self._answers.items():
-            if tuple(tokens[: len(prompt)]) == prompt:
-                done = len(tokens) - len(prompt)
-                return Guess([token ^ self._lies for token in answer[done : done + at_most]], 0)
-        return Guess([], 0)
-
-    def forget(self, job_id: int) -> None:
-        pass
+    def following(self, sequence: Sequence, at_most: int) -> list[int]:
+        answer = self._answers.get(sequence.job.prompt, ())
+        done = len(sequence.tokens) - len(sequence.job.prompt)
+        return [token ^ self._lies for token in answer[done : done + at_most]]
 
 
-class FixedDrafter:
+class FixedDrafter(Lookup):
     """The same guess at every step."""
 
-    first_chances = (0.5,)
-
-    def __init__(self, guess: Sequence[int]) -> None:
+    def __init__(self, guess: Seq[int]) -> None:
         self._guess = list(guess)
 
-    def guess(self, job_id: int, tokens: Sequence[int], at_most: int) -> Guess:
-        return Guess(self._guess, 0)
-
-    def forget(self, job_id: int) -> None:
-        pass
+    def following(self, sequence: Sequence, at_most: int) -> list[int]:
+        return self._guess
 
 
 class FreeRows:
     """Draft rows cost nothing, so as many are verified as are offered."""
 
-    def slope(self) -> float:
-        return 0.0
+    def seconds(self, rows: int) -> float:
+        return 1.0

@@ -7,20 +7,34 @@ from hypothesis import strategies as st
 from stub_models import FixedDrafter, OracleDrafter, PrefixModel, StubVocabulary
 
 from backends.engine.batch import Batch
-from backends.engine.draft.costs import LEAST_SHARE, PRIOR_SHARE, StepCosts
+from backends.engine.draft.costs import KEPT, PRIOR_SHARE, StepCosts
+from backends.engine.draft.drafter import Wanted
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
+from backends.engine.draft.worth import worthwhile
 from backends.engine.scheduler import Budget
-from backends.engine.speculate import Speculator, worthwhile
+from backends.engine.sequence import Sequence
+from backends.engine.speculate import TRY_SHARE, Speculator
 
 tokens = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
 
 class Slope:
+    """A step costs 1, and this much more for every row."""
+
     def __init__(self, slope):
         self._slope = slope
 
-    def slope(self):
-        return self._slope
+    def seconds(self, rows):
+        return 1 + self._slope * rows
+
+
+def looked_up(text, at_most):
+    """The tokens that an n-gram drafter guesses, and their grade."""
+    sequence, drafter = Sequence(1, job(text), b""), NgramDrafter()
+    outlook = drafter.outlook(sequence, at_most)
+    if not outlook.tokens:
+        return [], 0
+    return drafter.guess([Wanted(sequence, outlook, outlook.tokens)])[0], outlook.grade
 
 
 @pytest.mark.parametrize(
@@ -35,14 +49,14 @@ class Slope:
     ],
 )
 def test_the_longest_latest_earlier_match_is_continued(text, guess):
-    found = NgramDrafter().guess(1, list(text), 7)
+    found, _ = looked_up([ord(letter) for letter in text], 7)
 
-    assert "".join(found.tokens) == guess
+    assert "".join(map(chr, found)) == guess
 
 
 @given(tokens, st.integers(1, 10))
 def test_a_guess_is_what_followed_the_longest_match_before(text, at_most):
-    guess = NgramDrafter().guess(1, text, at_most)
+    guess, grade = looked_up(text, at_most)
 
     matches = [
         (length, end)
@@ -51,26 +65,27 @@ def test_a_guess_is_what_followed_the_longest_match_before(text, at_most):
         if length <= end and text[end - length : end] == text[-length:]
     ]
     if not matches:
-        assert guess.tokens == []
+        assert guess == []
         return
     longest, end = max(matches)
     count = min(at_most, 2 * longest - 1)
-    assert (len(guess.tokens), guess.grade) == (count, longest - 1)
-    assert guess.tokens == (text + guess.tokens)[end : end + count]
+    assert (len(guess), grade) == (count, longest - 1)
+    assert guess == (text + guess)[end : end + count]
 
 
 @given(tokens)
 def test_reading_as_the_text_grows_equals_reading_it_at_once(text):
-    growing = NgramDrafter()
-    for length in range(1, len(text)):
-        growing.guess(1, text[:length], 4)
+    growing, sequence = NgramDrafter(), Sequence(1, job(text[:1]), b"")
+    for token in text[1:]:
+        growing.outlook(sequence, 4)
+        sequence.tokens.append(token)
 
-    assert growing.guess(1, text, 4) == NgramDrafter().guess(2, text, 4)
+    assert growing.outlook(sequence, 4) == NgramDrafter().outlook(sequence, 4)
 
 
 def test_a_forgotten_sequence_leaves_nothing_behind():
     drafter = NgramDrafter()
-    drafter.guess(1, [1, 2, 1], 4)
+    drafter.outlook(Sequence(1, job([1, 2, 1]), b""), 4)
 
     drafter.forget(1)
     drafter.forget(2)
@@ -78,59 +93,83 @@ def test_a_forgotten_sequence_leaves_nothing_behind():
     assert not drafter._places
 
 
-@given(st.lists(st.floats(0, 1), max_size=40), st.floats(0, 5))
-def test_rows_are_taken_likeliest_first_and_only_while_they_raise_tokens_per_time(chances, slope):
-    rows = [[chance, chance**2, chance**3] for chance in chances]
+def goodput(chances, lengths, step, draft):
+    """Tokens a second, from the definition."""
+    own = len(chances)
+    expected = own + sum(sum(row[:length]) for row, length in zip(chances, lengths, strict=True))
+    passes = [sum(length > depth for length in lengths) for depth in range(max(lengths, default=0))]
+    return expected / (step(own + sum(lengths)) + sum(draft(rows) for rows in passes))
 
-    lengths = worthwhile(rows, slope)
 
-    def goodput(lengths):
-        expected = len(rows) + sum(sum(row[:length]) for row, length in zip(rows, lengths, strict=True))
-        return expected / (1 + slope * (len(rows) + sum(lengths)))
+falling = st.lists(st.floats(0, 0.97), min_size=1, max_size=6)
 
-    if rows:
-        assert goodput(lengths) >= goodput([0] * len(rows)) - 1e-9
-        assert goodput(lengths) >= goodput([3] * len(rows)) - 1e-9
+
+@given(falling, st.floats(0.02, 5), st.floats(0, 2))
+def test_no_other_number_of_drafts_of_each_would_give_more_tokens_per_second(chances, slope, draft_s):
+    rows = [[chance**depth for depth in range(1, 5)] for chance in chances]
+    step, draft = Slope(slope).seconds, lambda rows: draft_s
+
+    found = worthwhile(rows, step, draft).lengths
+
+    best = max(goodput(rows, [length] * len(rows), step, draft) for length in range(5))
+    assert goodput(rows, found, step, draft) >= best - 1e-6
+
+
+def test_a_step_that_is_dear_alone_is_taken_when_the_rows_behind_it_are_cheap():
+    seconds = {4: 1.0, 5: 1.5, 6: 1.5, 7: 1.5, 8: 1.5}
+
+    assert worthwhile([[0.9]] * 4, seconds.__getitem__).lengths == [1] * 4
+    assert worthwhile([[0.9], [0.1], [0.1], [0.1]], seconds.__getitem__).lengths == [0] * 4
+
+
+def test_a_draft_model_guesses_as_deep_as_its_passes_pay():
+    chances = [[0.9**depth for depth in range(1, 9)]]
+    step = Slope(0.05).seconds
+
+    lengths = [worthwhile(chances, step, lambda _, cost=cost: cost).lengths[0] for cost in (0.01, 0.2, 0.5, 2.0)]
+
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] >= 7
+    assert lengths[-1] == 0
 
 
 def test_drafts_thin_out_as_the_batch_grows():
-    lengths = [sum(worthwhile([[0.8**depth for depth in range(1, 8)]] * size, 0.1)) / size for size in (1, 4, 16, 128)]
+    each = [0.8**depth for depth in range(1, 8)]
+
+    lengths = [sum(worthwhile([each] * size, Slope(0.1).seconds).lengths) / size for size in (1, 4, 16, 128)]
 
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[0] > 4
     assert lengths[-1] < 2
 
 
-def test_the_cost_of_a_row_is_learned_from_the_steps():
+def test_what_a_step_costs_is_what_steps_of_its_size_took():
     costs = StepCosts()
-    assert costs.slope() == PRIOR_SHARE
+    for rows, seconds in ((1, 0.010), (4, 0.011), (8, 0.019)):
+        costs.observe(rows, seconds)
 
-    for rows in (1, 4, 2, 8, 1, 6):
-        costs.observe(rows, 0.010 + 0.003 * rows)
-
-    assert costs.slope() == pytest.approx(0.3)
+    assert [costs.seconds(rows) for rows in (1, 4, 8)] == [0.010, 0.011, 0.019]
+    assert costs.seconds(6) == pytest.approx(0.015)
 
 
-def test_noise_never_makes_rows_look_free_nor_one_slow_step_dear():
+def test_without_evidence_a_row_costs_the_prior_share():
     costs = StepCosts()
-    for rows in (8, 1) * 20:
-        costs.observe(rows, 0.010 if rows == 8 else 0.011)
-    assert costs.slope() == LEAST_SHARE
+    assert costs.seconds(3) == 1 + 3 * PRIOR_SHARE
 
-    steady, disturbed = StepCosts(), StepCosts()
-    for rows in (1, 4) * 20:
-        steady.observe(rows, 0.010 + 0.001 * rows)
-        disturbed.observe(rows, 0.010 + 0.001 * rows)
-    disturbed.observe(4, 10.0)
-    assert disturbed.slope() < 3 * steady.slope()
+    costs.observe(2, 0.010)
+    assert costs.seconds(4) == pytest.approx(0.010 * (1 + 4 * PRIOR_SHARE) / (1 + 2 * PRIOR_SHARE))
+    assert costs.seconds(1) == pytest.approx(0.010 * (1 + PRIOR_SHARE) / (1 + 2 * PRIOR_SHARE))
 
 
-def test_steps_of_one_size_teach_nothing_about_the_cost_of_a_row():
+def test_steps_that_something_else_held_up_change_nothing_and_lasting_changes_are_learned():
     costs = StepCosts()
-    for _ in range(50):
-        costs.observe(3, 0.01)
+    for seconds in [0.010] * KEPT + [3.0, 3.0]:
+        costs.observe(4, seconds)
+    assert costs.seconds(4) == 0.010
 
-    assert costs.slope() == PRIOR_SHARE
+    for _ in range(KEPT):
+        costs.observe(4, 0.020)
+    assert costs.seconds(4) == 0.020
 
 
 def speculating(drafter, slope):
@@ -144,12 +183,14 @@ def speculating(drafter, slope):
     )
 
 
-def test_a_drafter_that_is_always_wrong_is_asked_less_and_less():
-    wrong = speculating(OracleDrafter({(1, 2): [0] * 400}, lies=True), 0.1)
-    [answer] = run(wrong, [job((1, 2), 300)])
+@pytest.mark.parametrize("many", [1, 8])
+def test_a_drafter_that_is_always_wrong_costs_next_to_nothing(many):
+    jobs = [job((1, 2 + number), 600) for number in range(many)]
+    batch = speculating(OracleDrafter({each.prompt: [0] * 700 for each in jobs}, lies=True), 0.1)
 
-    assert len(answer.tokens) == 300
-    assert wrong.speculator.proposed < 60
+    run(batch, jobs)
+
+    assert batch.speculator.spent_s <= batch.speculator.plain_s * (1 + TRY_SHARE + 0.01)
 
 
 def test_a_drafter_that_is_always_right_is_asked_for_all_it_may():
@@ -159,6 +200,18 @@ def test_a_drafter_that_is_always_right_is_asked_for_all_it_may():
     run(right, [job((1, 2), 101)])
 
     assert right.speculator.accepted == right.speculator.proposed >= 78
+    assert right.speculator.plain_s > 3 * right.speculator.spent_s
+
+
+def test_a_drafter_that_turns_right_is_found_out():
+    [plain] = run(batch_of(PrefixModel(), StubVocabulary(eos=None)), [job((1, 2), 1000)])
+    late = [token ^ 1 for token in plain.tokens[:200]] + plain.tokens[200:]
+    batch = speculating(OracleDrafter({(1, 2): late}), 0.1)
+
+    [answer] = run(batch, [job((1, 2), 1000)])
+
+    assert batch.speculator.accepted > 300
+    assert answer.tokens == plain.tokens
 
 
 def test_nothing_is_drafted_where_a_row_costs_as_much_as_a_step():
@@ -169,10 +222,22 @@ def test_nothing_is_drafted_where_a_row_costs_as_much_as_a_step():
     assert dear.speculator.proposed == 0
 
 
+def test_where_no_draft_can_pay_the_drafter_is_not_even_asked():
+    class Uncalled(FixedDrafter):
+        def outlook(self, sequence, at_most):
+            raise AssertionError("asked")
+
+    batch = speculating(Uncalled([1, 1, 1]), 1e6)
+
+    [answer] = run(batch, [job((1, 2), 20)])
+
+    assert len(answer.tokens) == 20
+
+
 def test_ended_sequences_leave_nothing_in_the_speculator():
     batch = batch_of(PrefixModel(), drafter=NgramDrafter())
 
     run(batch, [job((1, 2, 1, 2), 5), job((3, 3, 3), 5)])
 
-    assert not batch.speculator._acceptance
+    assert len(batch.speculator.acceptance) == 0
     assert not batch.speculator._grades
