@@ -19,6 +19,22 @@ log = logging.getLogger("turnout.policy")
 
 DEBOUNCE_MS = 100
 
+LOOK_MS = 1_000
+"""How often the file is looked at without being told: no event comes from the target of a link, from a folder that took
+another's place, or from most network file systems."""
+
+
+Stamp = tuple[int, int, int]
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """What changes when the file, or what its name leads to, does; None when there is nothing."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
 
 class PolicyRefused(Exception):
     """A policy that is not fit to be used; the message has every problem with its line and column."""
@@ -55,8 +71,19 @@ class Reloader:
 
     async def _watch(self, over: asyncio.Event) -> None:
         """The folder, not the file: editors and volume mounts replace the file under its name."""
-        async for _ in awatch(self._path.parent, debounce=DEBOUNCE_MS, stop_event=over, recursive=False):
-            self.wake()
+        seen = await asyncio.to_thread(stamp_of, self._path)
+        self.wake()
+        async for told in awatch(
+            self._path.parent,
+            debounce=DEBOUNCE_MS,
+            stop_event=over,
+            recursive=False,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+        ):
+            before, seen = seen, await asyncio.to_thread(stamp_of, self._path)
+            if told or seen != before:
+                self.wake()
 
     async def _read_when_woken(self) -> None:
         while True:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
+import pytest
 from servers.plain_client import Socket, chat_body, connected
 from servers.running_gateway import RunningGateway, one_model, running_gateway
 from upstreams.fake_upstream import (
@@ -151,6 +152,48 @@ async def test_a_file_that_vanishes_is_a_problem_until_it_is_back(tmp_path: Path
         async with connected(gateway.port) as client:
             await client.ask(chat_body())
             assert await client.status() == 200
+
+
+async def test_the_target_of_a_link_is_followed_into_its_folder(tmp_path: Path) -> None:
+    """Nothing happens in the folder that is watched."""
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.mkdir()
+    target.mkdir()
+    (link / "policy.yaml").symlink_to(target / "policy.yaml")
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), link) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+    ):
+        before = gateway.gateway.live.policy.hash
+
+        with (target / "policy.yaml").open("a") as file:
+            file.write("# edited\n")
+
+        await wait_for(lambda: changed(gateway, client, before))
+
+
+async def test_a_folder_that_was_replaced_is_followed_and_its_absence_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), folder) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+    ):
+        text, before = gateway.policy.read_text(), gateway.gateway.live.policy.hash
+        gateway.policy.unlink()
+        folder.rmdir()
+        await wait_for(lambda: has_problem(gateway, client))
+
+        folder.mkdir()
+        gateway.policy.write_text(text + "# back\n")
+
+        await wait_for(lambda: changed(gateway, client, before))
+        assert not gateway.gateway.last_problem
+    assert len([record for record in caplog.records if "not used" in record.getMessage()]) == 1
 
 
 async def test_a_rotated_key_is_taken_up_on_demand_and_only_then(tmp_path: Path) -> None:
