@@ -1,7 +1,7 @@
 """Schemas to grammars, each compiled once, on a thread of its own, within bounds that no schema can pass."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from llguidance import LLMatcher, LLParserLimits
@@ -37,45 +37,39 @@ _OPENINGS: Final = ("", '{"')
 class Grammars:
     """The grammars of one model. `size` is the width of its logits.
 
-    A schema that was refused is remembered too: asking again costs nothing.
+    A schema that was refused is remembered too, and one that is being compiled is waited for: no schema costs twice.
     """
 
     def __init__(self, vocabulary: GrammarVocabulary, size: int) -> None:
         self._tokenizer = read_vocabulary(vocabulary, size)
         self._limits = LLParserLimits(precompute_large_lexemes=True, verbose_errors=False, **_LIMITS)
-        self._known: dict[bytes, JsonGrammar | str] = {}
+        self._known: dict[bytes, Future[JsonGrammar | str]] = {}
         self._thread = ThreadPoolExecutor(1, "grammars")
-        self._waiting = 0
 
     async def compiled(self, schema: bytes) -> JsonGrammar:
         """The grammar of this schema (JSON). Compiles off the event loop. Called on one event loop.
 
         Raises UpstreamError: unsupported, with what is wrong with the schema; overloaded, when many wait to be compiled.
         """
-        known = self._known.pop(schema, None) or await self._queue(schema)
-        self._known[schema] = known
+        future = self._known.pop(schema, None) or self._submit(schema)
+        self._known[schema] = future
         if len(self._known) > CACHED:
             del self._known[next(iter(self._known))]
-        if isinstance(known, str):
-            raise refused(known)
-        return known
+        found = future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
+        if isinstance(found, str):
+            raise refused(found)
+        return found
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.shutdown(wait=False)
 
-    async def _queue(self, schema: bytes) -> JsonGrammar | str:
-        if self._waiting >= MOST_WAITING:
+    def _submit(self, schema: bytes) -> "Future[JsonGrammar | str]":
+        if sum(not future.done() for future in self._known.values()) >= MOST_WAITING:
             raise UpstreamError("overloaded", "too many schemas wait to be compiled", sent=False)
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, self._compile, schema)
-        finally:
-            self._waiting -= 1
+        return self._thread.submit(self._compile, schema)
 
     def _compile(self, schema: bytes) -> JsonGrammar | str:
         """The grammar, or what is wrong."""
-        if (known := self._known.get(schema)) is not None:
-            return known
         try:
             grammar = LLMatcher.grammar_from_json_schema(schema.decode(), overrides={"whitespace_pattern": SPACE})
         except ValueError as fault:
