@@ -1,17 +1,20 @@
 """llama.cpp through its Python binding, in an environment of its own: one round, printed as one line of JSON.
 
-    PEER_PYTHON loadtests/peers/llama_cpp_bench.py WEIGHTS.gguf --kind Q8_0 --cache DIR --prompt 32 --new 128 --batch 1 4 8 16
+    PEER_PYTHON loadtests/peers/llama_cpp_bench.py WEIGHTS.gguf WORKLOAD.json --kind Q8_0 --cache DIR
 
-Needs `llama-cpp-python` built with the machine's own instructions. WEIGHTS is requantised once. As llama.cpp's own
-batched benchmark does, steps feed fixed tokens and ask for logits of every sequence; no sampling is timed.
+Needs `llama-cpp-python` built with the machine's own instructions. WEIGHTS is requantised to the kind once. As llama.cpp's
+own batched benchmark does, steps feed tokens that stand fixed and ask for logits of every sequence; no sampling is timed.
+It spins at OpenMP barriers: beside a busy neighbour its numbers fall tenfold, so measure it on a quiet machine.
 """
 
 import argparse
 import ctypes
 import json
 import os
+import resource
 import time
 from pathlib import Path
+from statistics import median
 
 import llama_cpp as lc
 
@@ -20,7 +23,7 @@ KINDS = {
     "Q4_0": lc.LLAMA_FTYPE_MOSTLY_Q4_0,
     "BF16": lc.LLAMA_FTYPE_MOSTLY_BF16,
 }
-PREFILL_TOKENS = 512
+STEP_TOKENS = 512
 
 
 def requantised(weights: Path, kind: str, cache: Path) -> Path:
@@ -44,10 +47,10 @@ class Bench:
         lc.llama_backend_init()
         self.model = lc.llama_model_load_from_file(str(path).encode(), lc.llama_model_default_params())
         params = lc.llama_context_default_params()
-        params.n_ctx, params.n_batch, params.n_ubatch = window * widest, PREFILL_TOKENS, PREFILL_TOKENS
+        params.n_ctx, params.n_batch, params.n_ubatch = window * widest, STEP_TOKENS, STEP_TOKENS
         params.n_seq_max, params.n_threads, params.n_threads_batch = widest, threads, threads
         self.context = lc.llama_init_from_model(self.model, params)
-        self.batch = lc.llama_batch_init(PREFILL_TOKENS, 0, widest)
+        self.batch = lc.llama_batch_init(STEP_TOKENS, 0, widest)
 
     def clear(self) -> None:
         lc.llama_memory_clear(lc.llama_get_memory(self.context), True)
@@ -65,26 +68,26 @@ class Bench:
         lc.llama_synchronize(self.context)
         self.batch.n_tokens = 0
 
-    def prompt(self, length: int, sequence: int) -> None:
-        for position in range(length):
-            self.add(1000 + position, position, sequence, position == length - 1)
+    def read(self, prompt: list[int], sequence: int) -> None:
+        for position, token in enumerate(prompt):
+            self.add(token, position, sequence, position == len(prompt) - 1)
         self.decode()
 
-    def prefill_s(self) -> float:
+    def prefill_s(self, prompt: list[int]) -> float:
         self.clear()
         start = time.perf_counter()
-        self.prompt(PREFILL_TOKENS, 0)
+        self.read(prompt, 0)
         return time.perf_counter() - start
 
-    def decode_s(self, batch: int, prompt: int, new: int) -> float:
-        """Seconds for `new` steps of `batch` sequences, their prompts not counted."""
+    def decode_s(self, prompts: list[list[int]], new: int) -> float:
+        """Seconds for `new` steps of all sequences, their prompts not counted."""
         self.clear()
-        for sequence in range(batch):
-            self.prompt(prompt, sequence)
+        for sequence, prompt in enumerate(prompts):
+            self.read(prompt, sequence)
         start = time.perf_counter()
         for step in range(new):
-            for sequence in range(batch):
-                self.add(2000 + step, prompt + step, sequence, True)
+            for sequence, prompt in enumerate(prompts):
+                self.add(prompt[step % len(prompt)], len(prompt) + step, sequence, True)
             self.decode()
         return time.perf_counter() - start
 
@@ -92,20 +95,34 @@ class Bench:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weights", type=Path)
+    parser.add_argument("workload", type=Path)
     parser.add_argument("--kind", choices=KINDS, required=True)
     parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--prompt", type=int, default=32)
-    parser.add_argument("--new", type=int, default=128)
-    parser.add_argument("--batch", type=int, nargs="+", default=[1, 4, 8, 16])
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
+    load = json.loads(args.workload.read_text())
     args.cache.mkdir(parents=True, exist_ok=True)
     path = requantised(args.weights, args.kind, args.cache)
-    window = max(args.prompt + args.new, PREFILL_TOKENS)
-    bench = Bench(path, args.threads, window, max(args.batch))
-    bench.decode_s(1, args.prompt, 8)
-    decode = {n: n * args.new / bench.decode_s(n, args.prompt, args.new) for n in args.batch}
-    print(json.dumps({"decode_tps": decode, "prefill_tps": PREFILL_TOKENS / bench.prefill_s()}))
+    longest = max(len(prompt) for prompt in load["decode"]) + load["new"]
+    window = max(longest, *(len(prompt) for prompt in load["prefill"]))
+    began = time.perf_counter()
+    bench = Bench(path, args.threads, window, max(load["batches"]))
+    load_s = time.perf_counter() - began
+    bench.decode_s(load["decode"][:1], 8)
+    decode = {n: n * load["new"] / bench.decode_s(load["decode"][:n], load["new"]) for n in load["batches"]}
+    first = median(bench.prefill_s(prompt) for prompt in load["prefill"])
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    print(
+        json.dumps(
+            {
+                "load_s": load_s,
+                "ttft_ms": first * 1000,
+                "prefill_tps": len(load["prefill"][0]) / first,
+                "decode_tps": decode,
+                "memory_mb": {"peak": peak_mb},
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

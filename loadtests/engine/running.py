@@ -1,0 +1,106 @@
+"""Batches of the real engine, opened and run by hand: scheduler, sampler and detokeniser are inside the time."""
+
+import time
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backends.engine.api import Job, LanguageModel
+from backends.engine.batch import Batch
+from backends.engine.draft.costs import StepCosts
+from backends.engine.draft.ngram import NgramDrafter
+from backends.engine.models.native_model import NativeModel
+from backends.engine.scheduler import Budget
+from backends.engine.speculate import Speculator
+from backends.engine.transcript import Detokeniser, Vocabulary
+from backends.engine.weights.opening import OpenedWeights
+from backends.messages import Sampling
+from policies.catalogue import Precision
+
+GREEDY = Sampling(temperature=0.0)
+MAX_RUNNING = 16
+
+
+@dataclass(frozen=True)
+class Endless:
+    """A vocabulary whose end token ends nothing, so that every contender writes as many tokens."""
+
+    inner: Vocabulary
+    eos_ids: Container[int] = frozenset()
+
+    def decoder(self) -> Detokeniser:
+        return self.inner.decoder()
+
+    def token_bytes(self, token: int) -> bytes:
+        return self.inner.token_bytes(token)
+
+
+def build_model(weights: OpenedWeights, path: str, precision: Precision, blocks: int) -> LanguageModel:
+    """`path` is native or torch. Raises NativeUnavailable where the kernels cannot be built."""
+    if path == "native":
+        return NativeModel(weights.spec, weights.source, precision, blocks)
+    from backends.engine.models.torch_model import TorchModel
+
+    return TorchModel(weights.spec, weights.source, precision, blocks)
+
+
+def batch_of(model: LanguageModel, vocabulary: Vocabulary, max_draft: int = 0) -> Batch:
+    """As `backends.engine.open` wires it, with n-gram drafts when `max_draft` is not 0."""
+    costs = StepCosts()
+    return Batch(
+        model,
+        vocabulary,
+        revision="loadtest",
+        budget=Budget(max_running=MAX_RUNNING),
+        clock=time.perf_counter,
+        speculator=Speculator(NgramDrafter(), max_draft, costs) if max_draft else None,
+        costs=costs,
+    )
+
+
+def decode_s(batch: Batch, prompts: Sequence[Sequence[int]], new: int) -> float:
+    """Seconds for `new` tokens of each prompt, counted from when all have their first one."""
+    batch.pool.clear()
+    for job_id, prompt in enumerate(prompts):
+        batch.add(job_id, Job(tuple(prompt), GREEDY, new + 1), 0)
+    if len(batch.step()) != len(prompts):
+        raise RuntimeError("the prompts do not fit into one step, so decoding cannot be timed apart")
+    began = time.perf_counter()
+    while batch.under_way:
+        batch.step()
+    return time.perf_counter() - began
+
+
+def prefill_s(batch: Batch, prompt: Sequence[int]) -> float:
+    """Seconds until the first token of a prompt of which nothing is cached."""
+    batch.pool.clear()
+    batch.add(0, Job(tuple(prompt), GREEDY, 1), 0)
+    began = time.perf_counter()
+    while batch.under_way:
+        batch.step()
+    return time.perf_counter() - began
+
+
+class Answers(NamedTuple):
+    """Tokens of every prompt; seconds for all, and those after the first token; forward passes."""
+
+    tokens: list[list[int]]
+    whole_s: float
+    decode_s: float
+    steps: int
+
+
+def answers(batch: Batch, prompts: Sequence[Sequence[int]], new: int) -> Answers:
+    """At most `new` tokens for every prompt, greedy, prompts computed anew."""
+    batch.pool.clear()
+    tokens: list[list[int]] = [[] for _ in prompts]
+    before, first = batch.stats().steps, 0.0
+    began = time.perf_counter()
+    for job_id, prompt in enumerate(prompts):
+        batch.add(job_id, Job(tuple(prompt), GREEDY, new), 0)
+    while batch.under_way:
+        for output in batch.step():
+            tokens[output.job_id] += output.tokens
+        first = first or (time.perf_counter() if any(tokens) else 0.0)
+    ended = time.perf_counter()
+    return Answers(tokens, ended - began, ended - first, batch.stats().steps - before)
