@@ -8,7 +8,6 @@
 #include "abi.h"
 #include "arena.h"
 #include "lanes.h"
-#include "numbers.h"
 
 namespace kv {
 
@@ -16,7 +15,6 @@ struct Float32 {
   using Number = float;
   using Query = lanes::F;
   static constexpr int STEP = 1;  // numbers that one dot adds up
-  static Number number(float x) { return x; }
   static void convert(Number* to, const float* from, int n) { std::memcpy(to, from, sizeof(float) * n); }
   static Query query(const Number* p) { return lanes::set1(*p); }
   static lanes::F tile(const Number* p) { return lanes::load(p); }
@@ -28,7 +26,6 @@ struct Bfloat16 {
   using Number = uint16_t;
   using Query = lanes::Pair;
   static constexpr int STEP = 2;
-  static Number number(float x) { return numbers::to_bf16(x); }
   static void convert(Number* to, const float* from, int n) {
     for (int i = 0; i < n; i += 16) lanes::store_bf16(to + i, lanes::load(from + i));
   }
@@ -56,9 +53,13 @@ struct Tiles {
   void write(int layer, int block, int head, int slot, const float* key, const float* value) const {
     Number* k = keys(layer, block, head);
     Number* v = k + BLOCK_TOKENS * head_dim + slot / T::STEP * T::STEP * head_dim + slot % T::STEP;
-    for (int d = 0; d < head_dim; d++) {
-      k[(d / T::STEP * BLOCK_TOKENS + slot) * T::STEP + d % T::STEP] = T::number(key[d]);
-      v[d * T::STEP] = T::number(value[d]);
+    for (int from = 0; from < head_dim; from += 16) {
+      Number keys[16], values[16];
+      T::convert(keys, key + from, 16), T::convert(values, value + from, 16);
+      for (int i = 0, d = from; i < 16; i++, d++) {
+        k[(d / T::STEP * BLOCK_TOKENS + slot) * T::STEP + d % T::STEP] = keys[i];
+        v[d * T::STEP] = values[i];
+      }
     }
   }
 };
