@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any
 
 import msgspec
+from engine.stub_models import StubVocabulary
 from hypothesis import strategies as st
-from stub_models import StubVocabulary
 
 from backends.engine.api import Grammar
 from backends.engine.grammar.asked import asked_schema

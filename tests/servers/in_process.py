@@ -12,6 +12,7 @@ from servers.running_gateway import QUIET, RunningGateway, serving
 from backends.engine.api import LanguageModel
 from backends.engine.batch import Batch
 from backends.engine.courier import Courier
+from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
 from backends.engine.scheduler import Budget
@@ -28,16 +29,17 @@ from gateway.state.memory import MemoryResidency
 from gateway.telemetry.observe import NullObserver
 from gateway.wiring import Built
 from policies.catalogue import Fits, Model, Run
+from policies.facts import Ability
 from policies.policy import Policy, Route
 
 WINDOW = 512
 
 
-def engine_of(model: LanguageModel, vocabulary: StubVocabulary) -> LocalUpstream:
+def engine_of(model: LanguageModel, vocabulary: StubVocabulary, grammars: Grammars | None) -> LocalUpstream:
     courier = Courier()
     batch = lambda: Batch(model, vocabulary, revision="r", budget=Budget(), clock=time.perf_counter)  # noqa: E731
     engine = Engine(batch, max_jobs=512, step_ended=courier.step_ended, name="engine under test")
-    return LocalUpstream(engine, courier, vocabulary, revision="r", window=WINDOW)
+    return LocalUpstream(engine, courier, vocabulary, revision="r", window=WINDOW, grammars=grammars)
 
 
 async def refuses(text: str, before: Live | None) -> Live:
@@ -46,11 +48,12 @@ async def refuses(text: str, before: Live | None) -> Live:
 
 @asynccontextmanager
 async def in_process_gateway(
-    model: LanguageModel, vocabulary: StubVocabulary, folder: Path
+    model: LanguageModel, vocabulary: StubVocabulary, folder: Path, grammars: Grammars | None = None
 ) -> AsyncIterator[tuple[RunningGateway, LocalUpstream]]:
-    """One model `m`, an engine around `model`, that is ready."""
-    upstream = engine_of(model, vocabulary)
-    entry = Model(name="m", run=Run(weights="none"), fits=Fits(context=WINDOW))
+    """One model `m`, an engine around `model`, that is ready. It can answer in JSON when it has `grammars`."""
+    upstream = engine_of(model, vocabulary, grammars)
+    can: frozenset[Ability] = frozenset({"json_schema", "logprobs"} if grammars else {"logprobs"})
+    entry = Model(name="m", run=Run(weights="none"), fits=Fits(context=WINDOW), can=can)
     policy = Policy(hash="0" * 16, name="test", models={"m": entry}, routes=(Route(name="default", use="m"),))
     replica = Replica("m", entry.replicas[0], "m", lambda: upstream, is_local=True)
     file = folder / "policy.yaml"
