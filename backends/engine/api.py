@@ -36,6 +36,10 @@ class GrammarState(Protocol):
         """The token was chosen. Raises GrammarFault."""
         ...
 
+    def copy(self) -> "GrammarState":
+        """One that stands where this one stands and goes its own way."""
+        ...
+
 
 class Grammar(Protocol):
     """What an answer may say; shared by any number of jobs."""

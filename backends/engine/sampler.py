@@ -6,6 +6,7 @@ is token-identical with and without drafts, as greedy output is.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,13 @@ class Sampler:
             self._seen.add(token)
         if self._grammar is not None:
             self._grammar.accept(token)
+
+    def ahead(self) -> "Sampler":
+        """One that goes on from here for a guess: what is counted there leaves no trace here."""
+        other = copy(self)
+        other._counts, other._seen = dict(self._counts), set(self._seen)
+        other._grammar = None if self._grammar is None else self._grammar.copy()
+        return other
 
     def _adjusted(self, logits: Logits) -> Logits:
         row = logits.copy()

@@ -33,9 +33,8 @@ class Mirror:
         return len(sequence.tokens) - 1 - self._right(sequence)
 
     def catch_up(self, sequence: Sequence, pool: BlockPool) -> None:
-        """Keep what proved right, offer it to others, and share what others have written."""
+        """Keep what proved right, and share what others have written."""
         self.computed, self.guess = self._right(sequence), []
-        self._publish(sequence, pool)
         if self.computed == len(self.table) * BLOCK_TOKENS:
             self._attach(sequence, pool)
 
@@ -47,6 +46,13 @@ class Mirror:
                 return False
             self.table.append(block)
         return True
+
+    def publish(self, sequence: Sequence, pool: BlockPool) -> None:
+        """Offer what is written to others. Only what is known: no block may be found that holds a guess."""
+        known = min(self.computed, len(sequence.tokens))
+        for index in range(self.offered, known // BLOCK_TOKENS):
+            pool.publish(self.table[index], sequence.digest(index), sequence.contents(index))
+            self.offered += 1
 
     def release(self, pool: BlockPool) -> None:
         pool.release(reversed(self.table))
@@ -60,12 +66,6 @@ class Mirror:
             came = sequence.tokens[self.known : self.known + len(self.guess)]
             written = min(written, self.known + _alike(came, self.guess))
         return min(written, len(sequence.tokens) - 1)
-
-    def _publish(self, sequence: Sequence, pool: BlockPool) -> None:
-        """Only what is known: no block may be found that holds a guess."""
-        for index in range(self.offered, self.computed // BLOCK_TOKENS):
-            pool.publish(self.table[index], sequence.digest(index), sequence.contents(index))
-            self.offered += 1
 
     def _attach(self, sequence: Sequence, pool: BlockPool) -> None:
         for index in range(len(self.table), (len(sequence.tokens) - 1) // BLOCK_TOKENS):

@@ -1,8 +1,7 @@
 """A draft model: a second, cheaper model with the same tokens guesses how the sequences of a batch go on.
 
 It draws with the target's sampler at the target's positions, so with the target's noise: where the two models agree in
-distribution they agree in tokens, and drafts are as good at high temperature as they can be. Penalties count what is known,
-not what is guessed.
+distribution they agree in tokens. Penalties and grammar go along with the guess.
 """
 
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.engine.api import BLOCK_TOKENS, LanguageModel
+from backends.engine.api import BLOCK_TOKENS, GrammarFault, LanguageModel
 from backends.engine.blocks import BlockPool
 from backends.engine.draft.costs import StepCosts
 from backends.engine.draft.drafter import NOTHING, Outlook, Wanted
@@ -35,6 +34,7 @@ class _Guessing:
 
     wanted: Wanted
     mirror: Mirror
+    sampler: Sampler
     guess: list[int] = field(default_factory=list)
 
     @property
@@ -46,6 +46,17 @@ class _Guessing:
         known, start = self.wanted.sequence.tokens, self.mirror.computed
         rest = known[start:] + self.guess[max(0, start - len(known)) :]
         return Rows(rest[:count], start, self.mirror.table, int(count == self.unread))
+
+    def draw(self, logits: Logits) -> None:
+        """Guess one more token; none where there is nothing to draw from, or where the grammar has come to its end."""
+        if not np.isfinite(logits.max()):
+            return
+        try:
+            token = self.sampler.choose(logits, len(self.wanted.sequence.tokens) + len(self.guess))
+            self.sampler.count(token)
+        except GrammarFault:
+            return
+        self.guess.append(token)
 
     def note(self, read: int) -> None:
         """So many more tokens are read. What stands beyond the known ones is a guess; the last guess is not read yet."""
@@ -95,7 +106,7 @@ class ModelDrafter:
         job_id = wanted.sequence.job_id
         mirror = self._mirrors[job_id] = self._mirrors.pop(job_id)
         mirror.catch_up(wanted.sequence, self.pool)
-        return _Guessing(wanted, mirror)
+        return _Guessing(wanted, mirror, mirror.sampler.ahead())
 
     def _pass(self, guessing: Seq[_Guessing]) -> None:
         """One forward pass: read what is unread and draw one more token for all who have read everything."""
@@ -130,16 +141,13 @@ class ModelDrafter:
         drawing = iter(logits)
         for each, rows in reading:
             if rows.wanted:
-                position = len(each.wanted.sequence.tokens) + len(each.guess)
-                each.guess.append(self._draw(each.mirror.sampler, next(drawing), position))
+                each.draw(self._fitted(next(drawing)))
             each.note(len(rows.tokens))
+            each.mirror.publish(each.wanted.sequence, self.pool)
 
-    def _draw(self, sampler: Sampler, logits: Logits, position: int) -> int:
+    def _fitted(self, logits: Logits) -> Logits:
         lacking = self._vocab_size - logits.size
-        row = np.pad(logits, (0, lacking), constant_values=-np.inf) if lacking > 0 else logits[: self._vocab_size]
-        if sampler.is_plain or not np.isfinite(row.max()):
-            return int(row.argmax())
-        return sampler.choose(row, position)
+        return np.pad(logits, (0, lacking), constant_values=-np.inf) if lacking > 0 else logits[: self._vocab_size]
 
     def _start_over(self) -> None:
         """No memory for a pass: nothing of the KV is trusted any more."""

@@ -24,6 +24,9 @@ class JsonState:
         if not self._matcher.consume_token(token):
             raise GrammarFault(fault_of(self._matcher))
 
+    def copy(self) -> "JsonState":
+        return JsonState(self._matcher.deep_copy())
+
 
 class JsonGrammar:
     """A schema that was compiled. Every answer gets a copy of the state at its beginning (20 us)."""
