@@ -66,6 +66,15 @@ def test_the_vocabularys_own_writing_of_an_instance_is_let_through_to_its_end(we
     assert state.allowed()[end >> 3] >> (end & 7) & 1
 
 
+def test_a_long_string_with_a_bound_stays_within_the_limits(weights, grammars):
+    state = compiled(closed(story={"type": "string", "maxLength": 20_000}), grammars).begin()
+    story = " ".join(f"And then number {n} set out – or was it {n * n}?" for n in range(100))
+
+    for token in weights.tokenizer.encode(json.dumps({"story": story}, ensure_ascii=False)):
+        assert state.allowed()[token >> 3] >> (token & 7) & 1
+        state.accept(token)
+
+
 def test_no_control_token_is_ever_let_through_inside_the_json(weights, grammars):
     state = asyncio.run(grammars.compiled(asked_schema({"type": "json_object"}))).begin()
 

@@ -14,7 +14,7 @@ class JsonState:
         self._matcher = matcher
 
     def allowed(self) -> NDArray[np.uint8]:
-        """See `GrammarState`. 3 us between the words, up to 140 us inside one, for 49 152 tokens."""
+        """See `GrammarState`. 13 to 25 us for 49 152 tokens, 140 inside a string of bounded length."""
         mask = self._matcher.compute_bitmask()
         if self._matcher.is_error():
             raise GrammarFault(fault_of(self._matcher))
@@ -29,7 +29,7 @@ class JsonState:
 
 
 class JsonGrammar:
-    """A schema that was compiled. Every answer gets a copy of the state at its beginning (20 us)."""
+    """A schema that was compiled. Every answer gets a copy of the state at its beginning (10 us)."""
 
     def __init__(self, start: LLMatcher) -> None:
         self._start = start
