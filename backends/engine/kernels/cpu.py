@@ -27,7 +27,7 @@ VARIANTS = (
     Variant("avx2", _AVX2, _AVX2_FLAGS),
     Variant("scalar", frozenset(), ()),
 )
-"""Fastest first. `scalar` is portable C++ and runs everywhere."""
+"""Fastest first. `scalar` is portable C++ and runs everywhere: an oracle, and where a port begins."""
 
 
 def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
@@ -38,9 +38,9 @@ def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
     return frozenset(line.partition(":")[2].split())
 
 
-def best_variant(flags: frozenset[str]) -> Variant:
-    """The fastest variant that a CPU with these flags runs."""
-    return next(variant for variant in VARIANTS if variant.needs <= flags)
+def best_variant(flags: frozenset[str]) -> Variant | None:
+    """The fastest variant that a CPU with these flags runs; None where that is the portable one, which torch outruns."""
+    return next((variant for variant in VARIANTS if variant.needs and variant.needs <= flags), None)
 
 
 def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:

@@ -53,7 +53,10 @@ def unsupported(spec: ModelSpec) -> str | None:
 
 
 def _library(variant: Variant | None, toolchain: Toolchain | None) -> Library:
-    return load(built(variant or best_variant(cpu_flags()), toolchain or Toolchain()))
+    chosen = variant or best_variant(cpu_flags())
+    if chosen is None:
+        raise NativeUnavailable("the CPU has neither AVX2 nor AVX-512, and without them torch is faster")
+    return load(built(chosen, toolchain or Toolchain()))
 
 
 class NativeModel:
