@@ -23,6 +23,7 @@ from json_vocabulary import (
 from stub_models import BagModel, OracleDrafter, PrefixModel
 
 from backends.engine.api import GrammarFault
+from backends.engine.draft.model import ModelDrafter
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
 from backends.engine.grammar.mask import only
@@ -86,8 +87,18 @@ def test_without_a_grammar_the_same_noise_is_no_json():
         msgspec.json.decode(answer.text)
 
 
+class Unlike(PrefixModel):
+    """A draft model that thinks otherwise at every third position."""
+
+    def forward(self, step):
+        logits = super().forward(step)
+        wrong = step.positions[step.logit_rows] % 3 == 0
+        logits[wrong] = logits[wrong][:, ::-1]
+        return logits
+
+
 @pytest.mark.parametrize("k", [1, 6])
-@pytest.mark.parametrize("kind", ["ngram", "right", "wrong"])
+@pytest.mark.parametrize("kind", ["ngram", "right", "wrong", "itself", "unlike"])
 @pytest.mark.parametrize("how", SETTINGS)
 def test_speculative_equals_plain_under_a_grammar_alone_and_in_a_crowd(how, kind, k):
     jobs = [
@@ -98,7 +109,15 @@ def test_speculative_equals_plain_under_a_grammar_alone_and_in_a_crowd(how, kind
     known = {each.prompt: answer.tokens for each, answer in zip(jobs, plain, strict=True)}
 
     def drafter():
-        return NgramDrafter() if kind == "ngram" else OracleDrafter(known, lies=kind == "wrong")
+        match kind:
+            case "ngram":
+                return NgramDrafter()
+            case "itself":
+                return ModelDrafter(noise(), SIZE, lambda: 0.0)
+            case "unlike":
+                return ModelDrafter(Unlike(blocks=256, vocab_size=SIZE), SIZE, lambda: 0.0)
+            case _:
+                return OracleDrafter(known, lies=kind == "wrong")
 
     lone = [run(batch_of(noise(), VOCABULARY, drafter=drafter(), max_draft=k), [each])[0] for each in jobs]
     crowded = batch_of(noise(blocks=12), VOCABULARY, drafter=drafter(), max_draft=k)
@@ -107,8 +126,11 @@ def test_speculative_equals_plain_under_a_grammar_alone_and_in_a_crowd(how, kind
     assert told(run(crowded, jobs)) == told(plain)
     if kind == "wrong":
         assert crowded.speculator.accepted == 0
-    if kind == "right":
+    if kind in ("right", "itself"):
         assert crowded.speculator.accepted > 0
+        assert crowded.speculator.proposed - crowded.speculator.accepted <= k * len(jobs), "only behind an end"
+    if kind == "unlike":
+        assert 0 < crowded.speculator.accepted < crowded.speculator.proposed
 
 
 def test_a_draft_that_the_grammar_forbids_is_not_accepted():
