@@ -7,7 +7,7 @@ import msgspec
 from policies.facts import Ability
 
 Precision = Literal["float32", "bfloat16", "int8", "int4"]
-Drafter = Literal["off", "ngram"]
+Drafter = Literal["off", "ngram", "draft"]
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -33,12 +33,17 @@ class SecretRef(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """How an engine in this process runs a model. `weights` is a pulled name, a directory or a GGUF file."""
+    """How an engine in this process runs a model. `weights` and `draft` are pulled names, directories or GGUF files.
+
+    `draft` is the model that drafts with `speculate` "draft"; empty, it is the same weights at `draft_precision`.
+    """
 
     weights: str
     precision: Precision = "bfloat16"
     speculate: Drafter = "off"
-    max_draft: int = 4
+    max_draft: int = 8
+    draft: str = ""
+    draft_precision: Precision = "int4"
     kv_tokens: int = 32_768
     max_running: int = 64
 

@@ -43,7 +43,10 @@ class Live:
 
 @dataclass(slots=True, frozen=True)
 class BatchStats:
-    """Totals. `proposed` and `accepted` count draft tokens, `computed_tokens` known tokens that were run."""
+    """Totals. `proposed` and `accepted` count draft tokens, `computed_tokens` known tokens that were run.
+
+    `draft_speedup` estimates how many times as fast as without drafts the decoding went, by the measured costs of steps.
+    """
 
     steps: int = 0
     computed_tokens: int = 0
@@ -53,6 +56,12 @@ class BatchStats:
     evictions: int = 0
     proposed: int = 0
     accepted: int = 0
+    draft_speedup: float = 1.0
+
+    @property
+    def acceptance_rate(self) -> float:
+        """Draft tokens kept of those proposed; 0 when none was."""
+        return self.accepted / self.proposed if self.proposed else 0.0
 
 
 class Batch:
@@ -160,6 +169,7 @@ class Batch:
             evictions=self.pool.stats().evictions,
             proposed=speculator.proposed if speculator else 0,
             accepted=speculator.accepted if speculator else 0,
+            draft_speedup=speculator.speedup if speculator else 1.0,
         )
 
     def _forward(self, chunks: list[Chunk]) -> Logits:

@@ -1,4 +1,4 @@
-"""From a policy's `run:` to an upstream: weights, model, engine, wired."""
+"""From a policy's `run:` to an upstream: weights, model, drafts, engine, wired."""
 
 import time
 from pathlib import Path
@@ -6,13 +6,16 @@ from pathlib import Path
 from backends.engine.api import BLOCK_TOKENS, LanguageModel
 from backends.engine.batch import Batch
 from backends.engine.courier import Courier
-from backends.engine.draft.costs import StepCosts
+from backends.engine.draft.costs import StepCosts, measured
+from backends.engine.draft.drafter import Drafter
+from backends.engine.draft.model import ModelDrafter
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
 from backends.engine.scheduler import Budget
 from backends.engine.speculate import Speculator
+from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.opening import OpenedWeights, open_weights
 from policies.catalogue import Run
 
@@ -20,16 +23,19 @@ MAX_WAITING = 256
 """Jobs beyond `max_running` that may wait; a longer line is answered with an error at once, not with a timeout late."""
 
 
-def open_engine(run: Run, path: Path, *, output_tokens: int | None = None) -> LocalUpstream:
-    """Reads what describes the model and its tokenizer now, loads and warms the model in the background.
+def open_engine(run: Run, path: Path, *, draft: Path | None = None, output_tokens: int | None = None) -> LocalUpstream:
+    """Reads what describes the models and their tokenizers now, loads and warms the models in the background.
 
-    `path` is a directory or a GGUF file. Raises what `open_weights` raises. `LocalUpstream.load` tells when it is ready.
+    `path` is a directory or a GGUF file, and so is `draft`: the weights that `run.draft` names, the same ones when None.
+    Raises what `open_weights` raises, and WeightsError for a draft that speaks other tokens.
+    `LocalUpstream.load` tells when it is ready.
     """
     weights = open_weights(path)
+    drafting = _opened_draft(weights, path, draft) if run.speculate == "draft" else None
     courier = Courier()
     revision = f"{weights.revision}/{run.precision}"
     engine = Engine(
-        lambda: _batch(run, weights, revision),
+        lambda: _batch(run, weights, drafting, revision),
         max_jobs=run.max_running + MAX_WAITING,
         step_ended=courier.step_ended,
         name=f"engine {run.weights}",
@@ -45,17 +51,37 @@ def open_engine(run: Run, path: Path, *, output_tokens: int | None = None) -> Lo
     )
 
 
-def _batch(run: Run, weights: OpenedWeights, revision: str) -> Batch:
-    costs = StepCosts()
+def _opened_draft(weights: OpenedWeights, path: Path, draft: Path | None) -> OpenedWeights:
+    if draft is None or draft == path:
+        return weights
+    opened = open_weights(draft)
+    if why := weights.tokenizer.differs_from(opened.tokenizer):
+        raise WeightsError(f"{draft.name} cannot draft for {path.name}: {why}; a draft needs the same tokenizer")
+    return opened
+
+
+def _batch(run: Run, weights: OpenedWeights, draft: OpenedWeights | None, revision: str) -> Batch:
+    model, speculator, costs = model_of(run, weights), None, None
+    if run.speculate != "off":
+        costs = StepCosts(measured(model, time.perf_counter))
+        drafter: Drafter = NgramDrafter() if draft is None else _model_drafter(run, draft, model.vocab_size)
+        speculator = Speculator(drafter, run.max_draft, costs)
     return Batch(
-        model_of(run, weights),
+        model,
         weights.tokenizer,
         revision=revision,
         budget=Budget(max_running=run.max_running),
         clock=time.perf_counter,
-        speculator=Speculator(NgramDrafter(), run.max_draft, costs) if run.speculate == "ngram" else None,
+        speculator=speculator,
         costs=costs,
     )
+
+
+def _model_drafter(run: Run, draft: OpenedWeights, vocab_size: int) -> ModelDrafter:
+    """Its KV holds as many tokens as the target's, so that it can follow every sequence that runs."""
+    own = Run(weights=run.draft or run.weights, precision=run.draft_precision, kv_tokens=run.kv_tokens)
+    model = model_of(own, draft)
+    return ModelDrafter(model, vocab_size, time.perf_counter, StepCosts(measured(model, time.perf_counter)))
 
 
 def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:

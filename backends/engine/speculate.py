@@ -55,6 +55,10 @@ class Speculator:
     def begin(self, job_id: int, sampler: Sampler) -> None:
         self.drafter.begin(job_id, sampler)
 
+    @property
+    def speedup(self) -> float:
+        return self.plain_s / self.spent_s if self.spent_s else 1.0
+
     def propose(self, decoding: Seq[Sequence]) -> list[list[int]]:
         step_s = self.costs.seconds(len(decoding))
         self._token_s = step_s / len(decoding)

@@ -63,6 +63,17 @@ class Tokenizer:
         """What this id adds to a text; empty for control tokens."""
         return self._pieces[token]
 
+    def differs_from(self, other: "Tokenizer") -> str | None:
+        """What keeps ids of the one from meaning the same to the other, in words; None when nothing does."""
+        if len(self._pieces) != len(other._pieces):
+            return f"their vocabularies have {len(self._pieces)} and {len(other._pieces)} tokens"
+        pairs = enumerate(zip(self._pieces, other._pieces, strict=True))
+        odd = next((token for token, (mine, theirs) in pairs if mine != theirs), None)
+        if odd is not None:
+            return f"token {odd} means {self._pieces[odd]!r} and {other._pieces[odd]!r}"
+        same = (self.control_ids, self.eos_ids) == (other.control_ids, other.eos_ids)
+        return None if same else "their control or end tokens differ"
+
     def _turns(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         if any(message.images for message in messages):
             raise UpstreamError("unsupported", "this model reads no images", sent=False, param="messages")

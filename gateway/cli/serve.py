@@ -42,7 +42,7 @@ def worker(
     weights: Annotated[str, typer.Argument(help="a pulled name, a directory, or a .gguf file", show_default=False)],
     name: Annotated[str, typer.Option(help="the model's name in the API")] = "model",
     precision: Annotated[str, typer.Option(help="float32, bfloat16, int8 or int4")] = "bfloat16",
-    speculate: Annotated[str, typer.Option(help="ngram or off")] = "off",
+    speculate: Annotated[str, typer.Option(help="off, ngram, or draft: its own weights in int4")] = "off",
     kv: Annotated[str, typer.Option(help="tokens in the KV cache, such as 32k")] = "32k",
     host: HostOption = None,
     port: PortOption = None,

@@ -77,10 +77,11 @@ class LiveBuilder:
             from backends.engine.store import WeightsMissing, resolve
         try:
             path = resolve(run.weights, self._settings.cache_dir)
+            draft = resolve(run.draft, self._settings.cache_dir) if run.draft else None
         except WeightsMissing as error:
             raise BadSettings(str(error)) from None
-        built_from = (model.name, run, path, model.fits.output)
-        opening = partial(open_engine, run, path, output_tokens=model.fits.output)
+        built_from = (model.name, run, path, draft, model.fits.output)
+        opening = partial(open_engine, run, path, draft=draft, output_tokens=model.fits.output)
         return Replica(model.name, model.replicas[0], built_from, open=opening, is_local=True)
 
     def _remote(self, model: Model, at: str) -> Replica:

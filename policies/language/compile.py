@@ -94,6 +94,8 @@ def _run(entry: RunEntry) -> Run:
         precision=entry.precision,
         speculate=entry.speculate,
         max_draft=entry.max_draft,
+        draft=entry.draft or "",
+        draft_precision=entry.draft_precision,
         kv_tokens=entry.kv,
         max_running=entry.max_running,
     )

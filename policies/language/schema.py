@@ -51,7 +51,17 @@ class RunEntry(Closed):
     speculate: Drafter = Field(
         default="off", description="Where drafts come from; output stays the same.", examples=["ngram"]
     )
-    max_draft: int = Field(default=4, ge=1, le=16, description="Tokens drafted at most in a step.", examples=[4])
+    max_draft: int = Field(
+        default=8, ge=1, le=16, description="Tokens drafted at most in a step; fewer where fewer pay.", examples=[8]
+    )
+    draft: str | None = Field(
+        default=None, min_length=1, description="With `speculate: draft`, weights with the same tokenizer that guess; "
+        "when not stated the model's own, at `draft_precision`.",
+        examples=["qwen3-0.6b"],
+    )  # fmt: skip
+    draft_precision: Precision = Field(
+        default="int4", description="How the draft's weights are held.", examples=["int8"]
+    )
     kv: Tokens = Field(
         default="32Ki",
         validate_default=True,
@@ -60,6 +70,12 @@ class RunEntry(Closed):
         examples=["32k"],
     )
     max_running: int = Field(default=64, ge=1, le=4096, description="Sequences in a batch at most.", examples=[64])
+
+    @model_validator(mode="after")
+    def _drafts(self) -> Self:
+        if self.speculate != "draft" and self.model_fields_set & {"draft", "draft_precision"}:
+            raise PydanticCustomError("no_draft", "names a draft, which only `speculate: draft` uses")
+        return self
 
 
 class ModelEntry(Closed):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from generating import GREEDY, batch_of, job, run, until
+from msgspec import structs
 
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.open import model_of, open_engine
@@ -31,8 +32,9 @@ def gguf():
     return next(Path(PACKAGE.origin).parent.glob("*.gguf"))
 
 
-async def test_a_question_is_answered_and_its_prompt_is_resident_afterwards(gguf):
-    upstream = open_engine(RUN, gguf, output_tokens=20)
+@pytest.mark.parametrize("speculate", ["ngram", "draft"])
+async def test_a_question_is_answered_and_its_prompt_is_resident_afterwards(gguf, speculate):
+    upstream = open_engine(structs.replace(RUN, speculate=speculate), gguf, output_tokens=20)
     assert upstream.load().why_not in ("loading weights", "warming up")
     await asyncio.to_thread(until, lambda: upstream.load().ready, 100)
     request = ChatRequest(raw=b"", model="large", messages=(Message(role="user", text=QUESTIONS[0]),), sampling=GREEDY)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stub_models import FixedDrafter, OracleDrafter, PrefixModel, StubVocabulary
 
 from backends.engine.batch import Batch
-from backends.engine.draft.costs import KEPT, PRIOR_SHARE, StepCosts
+from backends.engine.draft.costs import KEPT, PRIOR_SHARE, SIZES, TRUSTED, StepCosts, measured
 from backends.engine.draft.drafter import Wanted
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
 from backends.engine.draft.worth import worthwhile
@@ -143,33 +143,59 @@ def test_drafts_thin_out_as_the_batch_grows():
     assert lengths[-1] < 2
 
 
-def test_what_a_step_costs_is_what_steps_of_its_size_took():
+def test_without_evidence_costs_follow_the_prior_and_with_some_they_are_scaled():
     costs = StepCosts()
-    for rows, seconds in ((1, 0.010), (4, 0.011), (8, 0.019)):
-        costs.observe(rows, seconds)
-
-    assert [costs.seconds(rows) for rows in (1, 4, 8)] == [0.010, 0.011, 0.019]
-    assert costs.seconds(6) == pytest.approx(0.015)
-
-
-def test_without_evidence_a_row_costs_the_prior_share():
-    costs = StepCosts()
-    assert costs.seconds(3) == 1 + 3 * PRIOR_SHARE
+    assert (costs.seconds(3), costs.is_known) == (1 + 3 * PRIOR_SHARE, False)
 
     costs.observe(2, 0.010)
     assert costs.seconds(4) == pytest.approx(0.010 * (1 + 4 * PRIOR_SHARE) / (1 + 2 * PRIOR_SHARE))
-    assert costs.seconds(1) == pytest.approx(0.010 * (1 + PRIOR_SHARE) / (1 + 2 * PRIOR_SHARE))
+    assert costs.is_known
+
+
+def test_a_measured_shape_holds_between_and_beyond_its_points():
+    costs = StepCosts({1: 0.010, 4: 0.011, 8: 0.019})
+
+    assert [costs.seconds(rows) for rows in (1, 4, 6, 8, 10)] == pytest.approx([0.010, 0.011, 0.015, 0.019, 0.023])
+
+
+def test_a_size_that_was_seen_often_speaks_for_itself():
+    costs = StepCosts({1: 0.010, 4: 0.011})
+
+    for _ in range(TRUSTED):
+        costs.observe(4, 0.033)
+    assert costs.seconds(4) == pytest.approx(0.033)
+    assert costs.seconds(1) == pytest.approx(0.030)
+
+    for _ in range(KEPT):
+        costs.observe(1, 0.010)
+    assert (costs.seconds(4), costs.seconds(1)) == pytest.approx((0.033, 0.010))
 
 
 def test_steps_that_something_else_held_up_change_nothing_and_lasting_changes_are_learned():
     costs = StepCosts()
     for seconds in [0.010] * KEPT + [3.0, 3.0]:
         costs.observe(4, seconds)
-    assert costs.seconds(4) == 0.010
+    assert costs.seconds(4) == pytest.approx(0.010)
 
     for _ in range(KEPT):
         costs.observe(4, 0.020)
-    assert costs.seconds(4) == 0.020
+    assert costs.seconds(4) == pytest.approx(0.020)
+
+
+def test_the_shape_is_measured_on_the_model_itself_and_in_bounded_time():
+    class Model(PrefixModel):
+        """Takes a second, and a tenth for each row."""
+
+        now = 0.0
+
+        def forward(self, step):
+            self.now += 1 + 0.1 * len(step.tokens)
+            return super().forward(step)
+
+    slow, quick = Model(blocks=20), PrefixModel(blocks=20)
+
+    assert measured(slow, lambda: slow.now) == pytest.approx({1: 1.1})
+    assert list(measured(quick, lambda: 0.0)) == [size for size in SIZES if size <= 20]
 
 
 def speculating(drafter, slope):

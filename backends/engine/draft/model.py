@@ -67,13 +67,15 @@ class _Guessing:
 class ModelDrafter:
     """`vocab_size` is the target's. The draft's own may be padded otherwise; ids beyond either are never guessed."""
 
-    def __init__(self, model: LanguageModel, vocab_size: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, model: LanguageModel, vocab_size: int, clock: Callable[[], float], costs: StepCosts | None = None
+    ) -> None:
         self.first_chances: tuple[float, ...] = (0.6,)
         self.pool = BlockPool(model.blocks)
         self._model = model
         self._vocab_size = vocab_size
         self._clock = clock
-        self._costs = StepCosts()
+        self._costs = costs or StepCosts()
         self._mirrors: dict[int, Mirror] = {}  # least recently used first
 
     def begin(self, job_id: int, sampler: Sampler) -> None:

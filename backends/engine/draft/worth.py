@@ -8,7 +8,8 @@ from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from typing import NamedTuple
 
-from backends.engine.draft.costs import LEAST_SHARE
+LEAST_SHARE = 0.01
+"""Of a step, divided by its sequences: what a row is believed to cost at least. Noise must not make rows look free."""
 
 Seconds = Callable[[int], float]
 """What a pass over so many rows costs."""

@@ -83,6 +83,18 @@ def test_the_four_lines_load_and_send_forty_percent_to_large() -> None:
     assert (choose.when_unsure, len(policy.hash)) == ("large", 16)
 
 
+def test_a_model_drafts_with_its_own_weights_or_with_others() -> None:
+    def run(fields: str) -> Run | None:
+        return (
+            good(f"policy: 1\nmodels: {{a: {{run: {{weights: w, {fields}}}}}}}\nroutes: [{{use: a}}]\n").models["a"].run
+        )
+
+    assert run("speculate: draft") == Run(weights="w", speculate="draft", draft="", draft_precision="int4")
+    assert run("speculate: draft, draft: v, draft_precision: int8, max_draft: 3") == Run(
+        weights="w", speculate="draft", draft="v", draft_precision="int8", max_draft=3
+    )
+
+
 def test_the_hash_is_of_the_text() -> None:
     assert good(FOUR_LINES).hash == good(FOUR_LINES).hash != good(FOUR_LINES + "\n").hash
 
@@ -335,6 +347,10 @@ BAD = [
             "5:45 routes.0.fallback has an item without a value",
             "5:45 routes.0.fallback should be a text; put it in quotes",
         ],
+    ),
+    (
+        "policy: 1\nmodels:\n  small:\n    run: {weights: w, speculate: ngram, draft: v}\nroutes: [{use: small}]\n",
+        ["4:5 models.small.run names a draft, which only `speculate: draft` uses"],
     ),
     (
         HEAD + "routes: [{use: small, when: {prompt_tokens: {}, tenant: {a: b}, has: tools, any: x}}]\n",
