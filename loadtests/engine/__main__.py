@@ -67,7 +67,7 @@ class Race:
                 _put(found["spread"], contender, merged(rounds, spread))
         bounds = {name: at(found, ("ours", name, "bandwidth_bound_tps")) for name in branch(found, ("ours",))}
         speculation = branch(found, ("speculation",))
-        return {**found, "bandwidth_bound_tps": bounds, "greedy_identical": bool(speculation.get("greedy_identical"))}
+        return {**found, "bandwidth_bound_tps": bounds, "greedy_identical": speculation.get("greedy_identical")}
 
 
 def _put(tree: object, contender: Contender, value: Tree) -> None:

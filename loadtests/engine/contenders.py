@@ -38,6 +38,8 @@ class Contender:
             done = subprocess.run(self.command, capture_output=True, text=True, timeout=ROUND_LIMIT_S, check=False)
         except subprocess.TimeoutExpired as late:
             raise RoundFailed(f"took more than {ROUND_LIMIT_S} s") from late
+        except OSError as missing:
+            raise RoundFailed(str(missing)) from missing
         if done.returncode:
             raise RoundFailed(
                 done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}"
