@@ -1,6 +1,7 @@
 """What a schema may ask for: refused in words, in time, once; and what the upstream makes of it."""
 
 import asyncio
+import threading
 import time
 from contextlib import suppress
 
@@ -8,7 +9,7 @@ import pytest
 from generating import batch_of, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from json_vocabulary import QUOTE_EARLY, SIZE, VOCABULARY, asks, closed, compiled, grammars
+from json_vocabulary import QUOTE_EARLY, SIZE, VOCABULARY, JsonVocabulary, asks, closed, compiled, grammars
 from stub_models import PrefixModel, StubVocabulary
 
 from backends.engine.api import GrammarFault
@@ -169,14 +170,32 @@ async def test_many_choices_that_ask_at_once_share_one_grammar():
     assert len(set(map(id, found))) == 1
 
 
-async def test_a_line_of_schemas_that_grows_too_long_is_told_so():
-    by = Grammars(VOCABULARY, SIZE)
+class Slow(JsonVocabulary):
+    """Encodes when it is let go."""
+
+    def __init__(self):
+        super().__init__()
+        self.let_go = threading.Event()
+        self.let_go.set()
+
+    def encode(self, text):
+        self.let_go.wait(20)
+        return super().encode(text)
+
+
+async def test_a_line_of_schemas_that_grows_too_long_is_told_so_while_the_loop_goes_on():
+    vocabulary = Slow()
+    by = Grammars(vocabulary, SIZE)
     schemas = [asked_schema(asks({"const": n})) for n in range(MOST_WAITING + 5)]
+    vocabulary.let_go.clear()
 
-    found = await asyncio.gather(*map(by.compiled, schemas), return_exceptions=True)
+    asked = [asyncio.create_task(by.compiled(schema)) for schema in schemas]
+    done, waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
 
-    refused = [each for each in found if isinstance(each, UpstreamError)]
-    assert [each.kind for each in refused] == ["overloaded"] * 5
+    assert [each.exception().kind for each in done] == ["overloaded"] * 5
+    assert len(waiting) == MOST_WAITING
+    vocabulary.let_go.set()
+    await asyncio.gather(*waiting)
     assert await by.compiled(schemas[-1])
     by.close()
 
