@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from gateway.secrets import Secret
 
 LONGEST = 512
 """Characters of one value; the rest is cut."""
+
+REMEMBERED = 1_024
+"""Texts whose cleaned form is kept: names, addresses and most reasons come again and again."""
 
 SHORTEST_KEY = 7
 """Characters below which no text has the shape of a key with its marker."""
@@ -25,11 +29,12 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\
 class Redactor:
     """Knows the process's own secrets by value and others by shape. Its `repr` tells nothing."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_remembering")
 
     def __init__(self, secrets: Iterable[Secret] = ()) -> None:
         texts = sorted({secret.reveal() for secret in secrets} - {""}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, texts))) if texts else None
+        self._remembering = lru_cache(REMEMBERED)(self._cleaned)
 
     def clean(self, text: str) -> str:
         r"""`text` on one line, with `***` where a secret stood.
@@ -37,6 +42,9 @@ class Redactor:
         >>> Redactor([Secret("hunter2")]).clean("key hunter2 or sk-abcdefghijklmnop1234\nforged line")
         'key *** or ***\\nforged line'
         """
+        return self._remembering(text) if len(text) <= LONGEST else self._cleaned(text)
+
+    def _cleaned(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub("***", text)
         if len(text) >= SHORTEST_KEY:
