@@ -57,8 +57,8 @@ class DrainingServer(uvicorn.Server):
 
     @property
     def url(self) -> str | None:
-        """Where we listen, or None before that."""
-        return f"http://{self.config.host}:{self.port}" if self.started else None
+        """Where we listen; None before that and after it."""
+        return f"http://{self.config.host}:{self.port}" if self.started and self.servers[0].sockets else None
 
     @property
     def port(self) -> int:

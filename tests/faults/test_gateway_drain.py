@@ -73,6 +73,14 @@ async def test_what_outlasts_the_drain_ends_with_an_honest_error(begun: bool, tm
     assert ending.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n") if begun else b" 503 " in ending
 
 
+async def test_a_server_that_stopped_before_it_was_ready_has_no_address(tmp_path: Path) -> None:
+    """The start still asks for it, to tell that it is ready."""
+    async with fake_upstream() as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        assert gateway.server.url == gateway.base
+
+    assert gateway.server.url is None
+
+
 async def until_it_answers(port: int) -> None:
     async with asyncio.timeout(30):
         while True:
