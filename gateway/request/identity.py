@@ -54,20 +54,25 @@ ANONYMOUS = Principal(salt=tenant_salt("default"))
 
 
 class Identity:
-    """Answers who holds a key. The lookup is by digest, which a caller cannot choose; the comparison is constant time."""
+    """Answers who holds a key. The lookup is by digest, which a caller cannot choose; the comparison is constant time.
 
-    def __init__(self, entries: Iterable[KeyEntry]) -> None:
+    `requires_key` False lets everybody in as the tenant `default`; by default that is so where there are no keys.
+    """
+
+    def __init__(self, entries: Iterable[KeyEntry], *, requires_key: bool | None = None) -> None:
         self._by_digest: Mapping[bytes, tuple[bytes, Principal]] = {
             digest: (digest, _principal(entry)) for entry in entries for digest in (bytes.fromhex(entry.hash),)
         }
+        self._requires_key = bool(self._by_digest) if requires_key is None else requires_key
 
     def identify(self, headers: Mapping[str, str]) -> Principal:
         """Raises Unauthorised, in one shape whatever was wrong with the key."""
-        if not self._by_digest:
+        if not self._requires_key:
             return ANONYMOUS
-        digest = hashlib.sha256(presented_key(headers).encode("latin-1")).digest()
+        key = presented_key(headers)
+        digest = hashlib.sha256(key.encode("latin-1")).digest()
         known, principal = self._by_digest.get(digest, (NOBODY, ANONYMOUS))
-        if not hmac.compare_digest(known, digest):
+        if not key or not hmac.compare_digest(known, digest):
             raise Unauthorised("The API key is missing or not known here.")
         return principal
 
@@ -100,11 +105,13 @@ def load_keys(path: Path) -> tuple[KeyEntry, ...]:
 
 
 def open_identity(settings: Settings) -> Identity:
-    """Raises BadSettings when the gateway would be open to the network without keys."""
-    entries = load_keys(settings.keys_file) if settings.keys_file else ()
-    if not entries and not settings.is_loopback and not settings.allow_anonymous:
+    """A file of no keys lets nobody in: the last key can be withdrawn. Raises BadSettings when the gateway would be open
+    to the network without keys."""
+    if settings.keys_file:
+        return Identity(load_keys(settings.keys_file), requires_key=True)
+    if not settings.is_loopback and not settings.allow_anonymous:
         raise BadSettings(
             f"host {settings.host} is reachable from other machines and no keys are configured. Set TURNOUT_KEYS_FILE "
             "to a list of keys, or TURNOUT_ALLOW_ANONYMOUS=true to answer everybody."
         )
-    return Identity(entries)
+    return Identity(())

@@ -238,7 +238,11 @@ async def test_a_clients_key_is_withdrawn_on_demand_and_a_broken_file_withdraws_
         keys.write_text(json.dumps([key_entry("new")]))
         await gateway.reloader.reload(force=True)
         replaced = await statuses()
+        keys.write_text("[]")
+        await gateway.reloader.reload(force=True)
+        none_left = await statuses()
 
+    assert none_left == [401, 401]
     assert broken == [200, 401]
     assert "keys.json" in problem
     assert replaced == [401, 200]

@@ -48,6 +48,12 @@ def test_no_key_is_a_wrong_key(headers: dict[str, str]) -> None:
         Identity([entry("")]).identify({"x-api-key": "other", **headers})
 
 
+def test_the_digest_of_nothing_lets_nobody_in() -> None:
+    """`sha256sum` prints it too, when the variable that should hold the key is not set."""
+    with pytest.raises(Unauthorised):
+        Identity([entry("")]).identify({})
+
+
 def test_two_keys_with_one_beginning_are_two_principals() -> None:
     long = "x" * 200
     identity = Identity([entry(long + "a", "first"), entry(long + "b", "second", models=["m"], plan="gold")])
