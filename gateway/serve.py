@@ -58,13 +58,21 @@ class DrainingServer(uvicorn.Server):
     @property
     def url(self) -> str | None:
         """Where we listen; None before that and after it."""
-        return f"http://{self.config.host}:{self.port}" if self.started and self.servers[0].sockets else None
+        return address(self.config.host, self.port) if self.started and self.servers[0].sockets else None
 
     @property
     def port(self) -> int:
         """The port that is listened on; differs from the setting where that is 0."""
         port: int = self.servers[0].sockets[0].getsockname()[1]
         return port
+
+
+def address(host: str, port: int) -> str:
+    """
+    >>> address("::1", 8080)
+    'http://[::1]:8080'
+    """
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def open_server(built: Built, settings: Settings) -> DrainingServer:
