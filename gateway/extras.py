@@ -15,4 +15,5 @@ def needs(extra: str, what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise BadSettings(f'{what}, which needs {error.name}: run `pip install "turnout[{extra}]"`') from None
+        line = f"pip install -e '.[{extra}]'"
+        raise BadSettings(f"{what}, which needs {error.name}: run `{line}` in Turnout's folder") from None

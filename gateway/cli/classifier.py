@@ -22,7 +22,7 @@ EmbedderOption = Annotated[str | None, typer.Option(help="directory or hub name 
 
 def train(
     data: DataOption,
-    out: Annotated[Path, typer.Option("--out", help="folder for the artefact")],
+    out: Annotated[Path, typer.Option("--out", help="folder for the artefact")] = Path("difficulty"),
     embedder: EmbedderOption = None,
     threads: Annotated[int, typer.Option(help="processor threads")] = 2,
 ) -> None:

@@ -13,7 +13,7 @@ import typer
 from gateway.cli.terminal import fail, say, show_table
 from gateway.live.classifier import Classifiers, PolicyReader
 from gateway.request.identity import BadSettings
-from gateway.settings import Settings
+from gateway.settings import Settings, read_secret
 from policies.decide import decide
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
@@ -49,6 +49,8 @@ def check(
         fail("name a policy file, or ask for the schema with --schema")
     with opened(policy) as found:
         say(f"{policy}: good ({found.policy.name}, {found.policy.hash})")
+        for lack in lacks(found.policy):
+            say(f"not here: {lack}")
         for name in found.untested:
             say(f"not tested, since it needs the difficulty classifier: {name}")
         targets = [_target_row(route.name, route.choose) for route in found.policy.routes if route.choose]
@@ -102,6 +104,21 @@ def _load(path: Path, reader: PolicyReader) -> Loaded:
     return load_policy(text, name=str(path), calibrate=reader.calibrate, estimate=reader.estimate)
 
 
+def lacks(policy: Policy) -> Iterator[str]:
+    """What this machine lacks to serve the policy: keys that are not set, weights that are not pulled."""
+    from backends.engine.store import WeightsMissing, resolve
+
+    cache = Settings().cache_dir
+    for model in policy.models.values():
+        if model.key is not None and read_secret(model.key) is None:
+            yield f"the key {model.key.kind}:{model.key.name} of {model.name} is not set"
+        if model.run is not None:
+            try:
+                resolve(model.run.weights, cache)
+            except WeightsMissing as error:
+                yield str(error)
+
+
 def _target_row(route: str, choose: Choose) -> tuple[str, str, str]:
     expected = choose.expected
     shares = ", ".join(f"{share:.0%} to {model}" for model, share in expected.shares.items())
@@ -119,9 +136,11 @@ def _show(decision: Decision, estimate: Estimate) -> None:
     show_table(
         f"candidates of route {decision.route}", ("model", "replica", "standing", "expected cost"), map(_standing, rows)
     )
-    terms = [(row.model, term.name, dollars(term.microusd), term.why) for row in rows for term in row.terms]
+    terms = [
+        (row.model, row.replica, term.name, dollars(term.microusd), term.why) for row in rows for term in row.terms
+    ]
     if terms:
-        show_table("what the cost is made of", ("model", "term", "cost", "why"), terms)
+        show_table("what the cost is made of", ("model", "replica", "term", "cost", "why"), terms)
     choice = decision.choice
     answer = f"refused: {choice.code}: {choice.message}" if isinstance(choice, Reject) else choice.model
     show_table(f"decision (policy {decision.policy_hash})", ("answers", "reason"), [(answer, decision.reason)])

@@ -1,5 +1,8 @@
 """The command tree."""
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from gateway.cli.classifier import evaluate, train
@@ -8,7 +11,6 @@ from gateway.cli.policy import check, explain
 from gateway.cli.serve import serve, worker
 
 app = typer.Typer(
-    help="Turnout: a request router and gateway for multi-model LLM serving.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -16,6 +18,21 @@ app = typer.Typer(
 for command in (serve, worker, check, explain, train, evaluate):
     app.command()(command)
 app.add_typer(models, name="models")
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        print(version("turnout"))
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="show the version and end")
+    ] = False,
+) -> None:
+    """Turnout: a request router and gateway for multi-model LLM serving."""
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """`turnout serve | worker`: a gateway from a policy file, or from one set of weights."""
 
+import socket
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -76,12 +77,25 @@ def run_server(given: dict[str, object]) -> None:
 
     try:
         settings = Settings.model_validate(given)
-        say(f"reading the policy {settings.policy or ''}")
+        refuse_taken_port(settings)
+        if settings.policy is not None:
+            say(f"reading the policy {settings.policy}")
         run(settings, say)
     except (PolicyRefused, BadSettings) as error:
         fail(str(error))
     except ValidationError as error:
         fail("\n".join(f"setting {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)))
-    except OSError as error:
-        say(f"cannot listen: {error}")
-        raise typer.Exit(1) from None
+
+
+def refuse_taken_port(settings: Settings) -> None:
+    """Find out before models are loaded whether the address can be listened on."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            fail(
+                f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another with --port",
+                code=1,
+            )

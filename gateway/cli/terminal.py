@@ -30,7 +30,7 @@ def show_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(head):
         numeric = bool(lines) and all(_is_number(line[i]) for line in lines)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=i == 0)
     for line in lines:
         table.add_row(*(cell.replace("[", r"\[") for cell in line))
     Console(highlight=False).print(table)

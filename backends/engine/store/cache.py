@@ -14,6 +14,7 @@ from backends.engine.store.builtin import BUILTIN
 
 RECORD = "weights.json"
 CHUNK_BYTES = 4 << 20
+NO_WEIGHTS = "is not a .gguf file and holds no *.safetensors and no *.gguf; pickled weights (*.bin) are not read"
 
 
 class WeightsMissing(Exception):
@@ -73,6 +74,13 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
+def holds_weights(path: Path) -> bool:
+    """Whether a path of one's own is a GGUF file, or a directory with weights in it."""
+    if path.is_file():
+        return path.suffix == ".gguf"
+    return any(any(path.glob(pattern)) for pattern in ("*.safetensors", "*.gguf"))
+
+
 def resolve(name: str, cache_dir: Path) -> Path:
     """The directory or file to load for `name`: a path of one's own, a finished pull, or an installed package.
 
@@ -80,6 +88,8 @@ def resolve(name: str, cache_dir: Path) -> Path:
     """
     own = Path(name).expanduser()
     if own.exists():
+        if not holds_weights(own):
+            raise WeightsMissing(f"{own} {NO_WEIGHTS}")
         return own
     folder = folder_of(name, cache_dir)
     if record := read_record(folder):

@@ -4,6 +4,7 @@ A pull that was interrupted goes on where it stopped: the registry and hub clien
 `weights.json` is written only after every digest was seen.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -15,10 +16,13 @@ from typing import Protocol
 import msgspec
 
 from backends.engine.store.builtin import BUILTIN, PackagedWeights
-from backends.engine.store.cache import Record, folder_of, read_record, sha256, write_record
+from backends.engine.store.cache import NO_WEIGHTS, Record, folder_of, holds_weights, read_record, sha256, write_record
 
 HUB_FILES = ("*.json", "*.safetensors", "*.gguf", "*.jinja", "tokenizer.model")
 """What is fetched from a hub. Pickled weights are not among them."""
+
+
+HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 class PullFailed(Exception):
@@ -66,7 +70,7 @@ def pull(
     folder.mkdir(parents=True, exist_ok=True)
     if name in builtin:
         return _packaged(builtin[name], folder, progress)
-    if "/" in name:
+    if HUB_NAME.fullmatch(name):
         return _from_hub(name, folder, progress, hub or HuggingFaceHub())
     raise PullFailed(
         f"{name!r} is not a path here, not a hub name (org/model) and not built in ({', '.join(sorted(builtin))})"
@@ -75,10 +79,8 @@ def pull(
 
 def _own(name: str, path: Path) -> Pulled:
     files = [path] if path.is_file() else sorted(path.glob("*.safetensors")) + sorted(path.glob("*.gguf"))
-    if path.is_file() and path.suffix != ".gguf":
-        raise PullFailed(f"{path} is not a .gguf file; give a GGUF file or a Hugging Face directory")
-    if not files:
-        raise PullFailed(f"{path} holds no *.safetensors and no *.gguf; pickled weights (*.bin) are not read")
+    if not holds_weights(path):
+        raise PullFailed(f"{path} {NO_WEIGHTS}")
     return Pulled(name, path, sum(file.stat().st_size for file in files), reused=True)
 
 
@@ -157,12 +159,12 @@ class HuggingFaceHub:
         from fnmatch import fnmatch
 
         from huggingface_hub import HfApi, snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
         try:
             info = HfApi().model_info(name, files_metadata=True)
             snapshot_download(name, revision=info.sha, local_dir=folder, allow_patterns=list(HUB_FILES))
-        except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-            raise PullFailed(f"the hub did not give {name}: {error}; check the name and the network") from error
+        except Exception as error:  # a client of many layers: whatever it raises, the pull has failed
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise PullFailed(f"the hub did not give {name}: {reason}; check the name and the network") from error
         wanted = [file for file in info.siblings or [] if any(fnmatch(file.rfilename, p) for p in HUB_FILES)]
         return {file.rfilename: (file.lfs.sha256 if file.lfs else "") for file in wanted}

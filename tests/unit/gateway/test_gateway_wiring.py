@@ -76,7 +76,7 @@ def test_a_missing_extra_names_the_line_that_installs_it() -> None:
 
     error = told.value
 
-    assert 'pip install "turnout[engine]"' in str(error)
+    assert "pip install -e '.[engine]'" in str(error)
     assert "torch" in str(error)
 
 
