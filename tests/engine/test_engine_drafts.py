@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from stub_models import FixedDrafter, OracleDrafter, PrefixModel, StubVocabulary
 
 from backends.engine.batch import Batch
-from backends.engine.draft.costs import KEPT, PRIOR_SHARE, SIZES, TRUSTED, StepCosts, measured
+from backends.engine.draft.costs import PRIOR_SHARE, SIZES, StepCosts, measured
 from backends.engine.draft.drafter import Wanted
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
-from backends.engine.draft.worth import worthwhile
+from backends.engine.draft.worth import LEAST_GAIN, worthwhile
 from backends.engine.scheduler import Budget
 from backends.engine.sequence import Sequence
 from backends.engine.speculate import TRY_SHARE, Speculator
@@ -112,7 +112,7 @@ def test_no_other_number_of_drafts_of_each_would_give_more_tokens_per_second(cha
     found = worthwhile(rows, step, draft).lengths
 
     best = max(goodput(rows, [length] * len(rows), step, draft) for length in range(5))
-    assert goodput(rows, found, step, draft) >= best - 1e-6
+    assert goodput(rows, found, step, draft) * (1 + LEAST_GAIN) >= best - 1e-6
 
 
 def test_a_step_that_is_dear_alone_is_taken_when_the_rows_behind_it_are_cheap():
@@ -158,28 +158,34 @@ def test_a_measured_shape_holds_between_and_beyond_its_points():
     assert [costs.seconds(rows) for rows in (1, 4, 6, 8, 10)] == pytest.approx([0.010, 0.011, 0.015, 0.019, 0.023])
 
 
-def test_a_size_that_was_seen_often_speaks_for_itself():
+def test_a_size_that_was_seen_often_speaks_for_itself_and_a_slower_machine_is_slower_for_all():
     costs = StepCosts({1: 0.010, 4: 0.011})
 
-    for _ in range(TRUSTED):
-        costs.observe(4, 0.033)
-    assert costs.seconds(4) == pytest.approx(0.033)
-    assert costs.seconds(1) == pytest.approx(0.030)
+    for _ in range(400):
+        costs.observe(1, 0.020)
+        costs.observe(4, 0.055)
 
-    for _ in range(KEPT):
-        costs.observe(1, 0.010)
-    assert (costs.seconds(4), costs.seconds(1)) == pytest.approx((0.033, 0.010))
+    assert costs.seconds(1) == pytest.approx(0.020, rel=0.2)
+    assert costs.seconds(4) == pytest.approx(0.055, rel=0.2)
+    assert costs.seconds(2) > 0.018
 
 
-def test_steps_that_something_else_held_up_change_nothing_and_lasting_changes_are_learned():
+def test_one_step_that_something_else_held_up_changes_next_to_nothing():
     costs = StepCosts()
-    for seconds in [0.010] * KEPT + [3.0, 3.0]:
-        costs.observe(4, seconds)
-    assert costs.seconds(4) == pytest.approx(0.010)
+    for _ in range(50):
+        costs.observe(4, 0.010)
 
-    for _ in range(KEPT):
-        costs.observe(4, 0.020)
-    assert costs.seconds(4) == pytest.approx(0.020)
+    costs.observe(4, 3.0)
+
+    assert costs.seconds(4) == pytest.approx(0.010, rel=0.05)
+
+
+def test_a_size_that_was_unlucky_once_is_not_believed_dear_for_ever():
+    costs = StepCosts({1: 0.010, 2: 0.011})
+
+    costs.observe(2, 0.020)
+
+    assert costs.seconds(2) / costs.seconds(1) < 1.1 * 1.1
 
 
 def test_the_shape_is_measured_on_the_model_itself_and_in_bounded_time():

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 LEARN = 0.1
-LEARN_COMMON = 0.01
+LEARN_COMMON = 0.05
 
 
 @dataclass(slots=True)

@@ -4,19 +4,23 @@ A table, not a line: kernels work in groups of rows, so the ninth row may cost w
 """
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import inf
-from statistics import median
 
 import numpy as np
 
 from backends.engine.api import LanguageModel, Step
 
-KEPT = 9
-"""Steps that are remembered of each size, and of all. Their median counts: on a busy machine some take ten times as long."""
-TRUSTED = 3
-"""From so many steps on a size speaks for itself; before, it costs what the shape says times what the others took."""
+LEARN = 1 / 64
+"""How much one step changes the scale of all sizes."""
+PRIOR_STEPS = 32
+"""A size speaks for itself as far as its steps outweigh this many, in which it was as the shape says. Believed sooner, the
+size that was lucky lately would look the best of all, and one that was unlucky would never be tried again."""
+FADE = 0.995
+"""Per step, how steps of long ago lose weight."""
+SLOWEST = 2.0
+"""A step that took this many times what was expected was held up by something else, and counts as this."""
 
 PRIOR_SHARE = 0.08
 """The shape where none was measured: a further row costs this share of an empty step."""
@@ -48,33 +52,56 @@ def _timed(model: LanguageModel, rows: int, clock: Callable[[], float]) -> float
     return clock() - began
 
 
+@dataclass(slots=True)
+class Evidence:
+    """Steps of one size as shares of what the shape and the scale said, faded to the step `at`."""
+
+    steps: float = 0.0
+    total: float = 0.0
+    at: int = 0
+
+    def add(self, ratio: float, step: int) -> None:
+        faded = FADE ** (step - self.at)
+        self.steps, self.total, self.at = self.steps * faded + 1, self.total * faded + ratio, step
+
+    def mean(self, step: int) -> float:
+        faded = FADE ** (step - self.at)
+        return (PRIOR_STEPS + self.total * faded) / (PRIOR_STEPS + self.steps * faded)
+
+
 class StepCosts:
     """Seconds by number of rows, of steps that only decode. `shape` is what `measured` found, or nothing."""
 
     def __init__(self, shape: Mapping[int, float] | None = None) -> None:
         self._sizes = sorted(shape or {})
         self._shape = dict(shape or {})
-        self._ratios: dict[int, deque[float]] = {}
-        self._recent: deque[float] = deque(maxlen=KEPT)
-        self._scale = 1.0
-        self._own: dict[int, float] = {}
+        self._scale: float | None = None
+        self._own: dict[int, Evidence] = {}
+        self._step = 0
 
     @property
     def is_known(self) -> bool:
         """Whether costs are seconds, and not units of an empty step."""
-        return bool(self._shape or self._recent)
+        return bool(self._shape) or self._scale is not None
 
     def observe(self, rows: int, seconds: float) -> None:
-        ratio = seconds / self._shaped(rows)
-        ratios = self._ratios.setdefault(rows, deque(maxlen=KEPT))
-        ratios.append(ratio)
-        self._recent.append(ratio)
-        self._scale = median(self._recent)
-        if len(ratios) >= TRUSTED:
-            self._own[rows] = median(ratios)
+        """All sizes share a scale; what a size takes beyond it is its own correction."""
+        shaped = self._shaped(rows)
+        if self._scale is None:
+            self._scale = seconds / shaped
+        self._step += 1
+        expected = self.seconds(rows)
+        ratio = min(seconds / expected, SLOWEST) if expected else 1.0
+        self._own.setdefault(rows, Evidence()).add(ratio * self._correction(rows), self._step)
+        self._scale *= 1 + LEARN * (ratio - 1)
 
     def seconds(self, rows: int) -> float:
-        return self._shaped(rows) * self._own.get(rows, self._scale)
+        scale = 1.0 if self._scale is None else self._scale
+        return self._shaped(rows) * scale * self._correction(rows)
+
+    def _correction(self, rows: int) -> float:
+        own = self._own.get(rows)
+        return 1.0 if own is None else own.mean(self._step)
 
     def _shaped(self, rows: int) -> float:
         """As the shape has it, on straight lines between its points and beyond the last two."""

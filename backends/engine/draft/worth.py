@@ -11,6 +11,9 @@ from typing import NamedTuple
 LEAST_SHARE = 0.01
 """Of a step, divided by its sequences: what a row is believed to cost at least. Noise must not make rows look free."""
 
+LEAST_GAIN = 0.02
+"""Expected gains below this are left alone: they are as likely an error of the estimates."""
+
 Seconds = Callable[[int], float]
 """What a pass over so many rows costs."""
 
@@ -30,7 +33,7 @@ def worthwhile(chances: Seq[Seq[float]], step: Seconds, draft: Seconds = lambda 
     >>> worthwhile([[0.9, 0.8], [0.1]], step=lambda rows: 1 + 0.1 * rows).lengths
     [2, 0]
     """
-    best = Worth([0] * len(chances), len(chances) / step(len(chances)))
+    best = Worth([0] * len(chances), (1 + LEAST_GAIN) * len(chances) / step(len(chances)))
     for passes in _depths(chances, draft):
         found = _within(chances, passes, step, draft)
         if found.goodput > best.goodput:
