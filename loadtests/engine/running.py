@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from backends.engine.api import Job, LanguageModel
 from backends.engine.batch import Batch
-from backends.engine.draft.costs import StepCosts
+from backends.engine.draft.costs import StepCosts, measured
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.models.native_model import NativeModel
 from backends.engine.scheduler import Budget
@@ -46,7 +46,7 @@ def build_model(weights: OpenedWeights, path: str, precision: Precision, blocks:
 
 def batch_of(model: LanguageModel, vocabulary: Vocabulary, max_draft: int = 0) -> Batch:
     """As `backends.engine.open` wires it, with n-gram drafts when `max_draft` is not 0."""
-    costs = StepCosts()
+    costs = StepCosts(measured(model, time.perf_counter) if max_draft else None)
     return Batch(
         model,
         vocabulary,
