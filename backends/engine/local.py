@@ -12,6 +12,7 @@ import msgspec
 from backends.engine.answer import LocalAnswer
 from backends.engine.api import BLOCK_TOKENS, Grammar, Job
 from backends.engine.courier import Courier, Mailbox
+from backends.engine.fits import too_long
 from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import Grammars
 from backends.engine.loop import Engine
@@ -23,6 +24,9 @@ from policies.affinity.blocks import seed, token_blocks
 CACHED_PROMPTS = 64
 """A prompt is measured before it is sent and again for every attempt; the tokens of the latest ones are kept."""
 
+MAX_TEXT = 1 << 62
+"""More characters than any text has."""
+
 
 class ChatTokenizer(Protocol):
     """What this room needs of a tokenizer: a conversation in the model's own form."""
@@ -33,6 +37,7 @@ class ChatTokenizer(Protocol):
 class LocalUpstream:
     """One engine as one replica. `output_tokens` bounds an answer whose request names no bound.
 
+    `longest_token`, the most bytes that one token stands for, tells hopeless prompts without reading them; 0: unknown.
     `grammars` is None for a model whose answers cannot be held to a schema.
     """
 
@@ -45,6 +50,7 @@ class LocalUpstream:
         revision: str,
         window: int,
         output_tokens: int | None = None,
+        longest_token: int = 0,
         grammars: Grammars | None = None,
     ) -> None:
         self.engine = engine
@@ -53,12 +59,14 @@ class LocalUpstream:
         self._tokenizer = tokenizer
         self._window = window
         self._output_tokens = output_tokens or window
+        self._longest_token = longest_token
         self._grammars = grammars
         self._prompts: dict[bytes, tuple[int, ...]] = {}
         self._lock = Lock()
 
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
-        """Safe from any thread. Raises UpstreamError (unsupported) when the model cannot read the conversation."""
+        """Safe from any thread. Raises UpstreamError (unsupported, too_long) when the model cannot read the conversation."""
+        self._refuse_hopeless(request)
         tokens = self._prompt(request)
         return Prepared(
             tokens=len(tokens),
@@ -111,8 +119,16 @@ class LocalUpstream:
             raise UpstreamError("unsupported", "this model writes no JSON", sent=False, param="response_format")
         return await self._grammars.compiled(schema)
 
+    def _refuse_hopeless(self, request: ChatRequest) -> None:
+        """Megabytes are not tokenised only to learn that they do not fit."""
+        least = sum(len(message.text) for message in request.messages) // (self._longest_token or MAX_TEXT)
+        if least > self._window:
+            raise UpstreamError(
+                "too_long", too_long(self._window, least, request.max_tokens or 1), sent=False, param="messages"
+            )
+
     def _prompt(self, request: ChatRequest) -> tuple[int, ...]:
-        written = msgspec.msgpack.encode((request.messages, request.tools))
+        written = msgspec.json.encode((request.messages, request.tools))
         key = blake2b(written, digest_size=16).digest()
         with self._lock:
             tokens = self._prompts.pop(key, ())

@@ -67,6 +67,23 @@ async def test_logprobs_come_with_their_text(upstream):
     assert [entry.data for entry in delta.logprobs] == [b"Hel"]
 
 
+async def test_a_prompt_that_cannot_fit_is_refused_without_being_tokenised(upstream):
+    replica = await upstream(longest_token=4)
+    replica._tokenizer = None
+
+    with pytest.raises(UpstreamError, match="maximum context length is 1024 tokens.*1025 in the messages") as told:
+        replica.prepare(request("x" * 4100, max_tokens=1), b"")
+
+    assert (told.value.kind, told.value.sent, told.value.param) == ("too_long", False, "messages")
+
+
+async def test_numbers_of_any_size_in_a_tool_are_no_fault_of_ours(upstream):
+    replica = await upstream()
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"maximum": 2**70}}}
+
+    assert replica.prepare(request("hi", tools=(tool,)), b"").tokens == 2
+
+
 async def test_a_second_identical_prompt_reports_cached_tokens_and_residency(upstream):
     replica = await upstream()
     asked = request("x" * 50, max_tokens=2)
