@@ -12,7 +12,8 @@ fingerprint() {
 
 set_up() {
     if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-        echo "Turnout needs Python 3.11 or newer; set PYTHON=... ($PYTHON is $("$PYTHON" -V 2>&1 || echo missing))" >&2
+        found=$("$PYTHON" -V 2>/dev/null) || found="not there"
+        echo "Turnout needs Python 3.11 or newer, and $PYTHON is $found: name another with PYTHON=..." >&2
         return 1
     fi
     if [ -x "$VENV/bin/python" ]; then
@@ -26,12 +27,16 @@ set_up() {
         say "reusing the installed packages (nothing changed since)"
         return 0
     fi
-    say "installing Turnout with [$1] (the first time takes a few minutes)"
-    "$VENV/bin/python" -m pip install --quiet --upgrade 'pip>=24'
-    case ",$1," in *engine* | *classify* | *test*)
-        say "torch first, as deploy/constraints.txt pins it"
-        "$VENV/bin/python" -m pip install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} -c deploy/constraints.txt torch ;;
-    esac
-    "$VENV/bin/python" -m pip install -c deploy/constraints.txt -e ".[$1]"
+    say "installing Turnout with [$1]: a few minutes and about 2 GB the first time"
+    say "torch first, as deploy/constraints.txt pins it"
+    pip_install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch
+    pip_install -e ".[$1]"
     fingerprint "$1" > "$stamp"
+}
+
+pip_install() {
+    if ! "$VENV/bin/python" -m pip install --disable-pip-version-check -c deploy/constraints.txt "$@"; then
+        say "pip could not install (see above). Can it reach its package index? Run the same line again: it goes on from here"
+        return 1
+    fi
 }

@@ -36,6 +36,8 @@ def serve(
 ) -> None:
     """Start the gateway. It follows changes of the policy file and drains on SIGTERM."""
     given = {"policy": policy, "host": host, "port": port, "keys_file": keys, "state": state}
+    if policy is not None:
+        say(f"reading the policy {policy}")
     run_server({name: value for name, value in given.items() if value is not None})
 
 
@@ -78,8 +80,6 @@ def run_server(given: dict[str, object]) -> None:
     try:
         settings = Settings.model_validate(given)
         refuse_taken_port(settings)
-        if settings.policy is not None:
-            say(f"reading the policy {settings.policy}")
         run(settings, say)
     except (PolicyRefused, BadSettings) as error:
         fail(str(error))
