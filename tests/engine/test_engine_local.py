@@ -68,10 +68,10 @@ async def test_logprobs_come_with_their_text(upstream):
 
 
 async def test_a_prompt_that_cannot_fit_is_refused_without_being_tokenised(upstream):
-    replica = await upstream(longest_token=4)
-    replica._tokenizer = None
+    engine, nothing_that_encodes = (await upstream()).engine, object()
+    replica = LocalUpstream(engine, Courier(), nothing_that_encodes, revision="test", window=1024, longest_token=4)
 
-    with pytest.raises(UpstreamError, match="maximum context length is 1024 tokens.*1025 in the messages") as told:
+    with pytest.raises(UpstreamError, match=r"maximum context length is 1024 tokens.*1025 in the messages") as told:
         replica.prepare(request("x" * 4100, max_tokens=1), b"")
 
     assert (told.value.kind, told.value.sent, told.value.param) == ("too_long", False, "messages")
