@@ -25,6 +25,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
+SamplingChoice = Literal["temperature", "top_p"]
+
+
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     """How tokens are drawn. `seed` None means that the engine picks one; temperature 0 is greedy."""
 
@@ -42,12 +45,16 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to continue a conversation, with the bytes it came in (`raw`), which may be forwarded unread."""
+    """A request to continue a conversation, with the bytes it came in (`raw`), which may be forwarded unread.
+
+    `left_open` names the fields of `sampling` that the client did not state, for a model with settings of its own.
+    """
 
     raw: bytes
     model: str
     messages: tuple[Message, ...]
     sampling: Sampling = Sampling()
+    left_open: frozenset[SamplingChoice] = frozenset()
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     stream: bool = False

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -17,12 +18,14 @@ from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import Grammars
 from backends.engine.loop import Engine
 from backends.errors import UpstreamError
-from backends.messages import ChatRequest, Message
+from backends.messages import ChatRequest, Message, Sampling, SamplingChoice
 from backends.upstream import Load, Prepared, UpstreamCall
 from policies.affinity.blocks import seed, token_blocks
 
 CACHED_PROMPTS = 64
 """A prompt is measured before it is sent and again for every attempt; the tokens of the latest ones are kept."""
+
+NO_CHOICES: Mapping[SamplingChoice, float] = MappingProxyType({})
 
 MAX_TEXT = 1 << 62
 """More characters than any text has."""
@@ -38,6 +41,7 @@ class LocalUpstream:
     """One engine as one replica. `output_tokens` bounds an answer whose request names no bound.
 
     `longest_token`, the most bytes that one token stands for, tells hopeless prompts without reading them; 0: unknown.
+    `own_sampling` is how this model is sampled where a request leaves it open.
     `grammars` is None for a model whose answers cannot be held to a schema.
     """
 
@@ -51,6 +55,7 @@ class LocalUpstream:
         window: int,
         output_tokens: int | None = None,
         longest_token: int = 0,
+        own_sampling: Mapping[SamplingChoice, float] = NO_CHOICES,
         grammars: Grammars | None = None,
     ) -> None:
         self.engine = engine
@@ -60,6 +65,7 @@ class LocalUpstream:
         self._window = window
         self._output_tokens = output_tokens or window
         self._longest_token = longest_token
+        self._own_sampling = own_sampling
         self._grammars = grammars
         self._prompts: dict[bytes, tuple[int, ...]] = {}
         self._lock = Lock()
@@ -141,7 +147,7 @@ class LocalUpstream:
 
     def _job(self, call: UpstreamCall, index: int, grammar: Grammar | None) -> Job:
         """Choice `index` draws with the seed `index` further on, so that the choices differ and can be repeated."""
-        sampling, prepared = call.request.sampling, call.prepared
+        sampling, prepared = self._sampling(call.request), call.prepared
         if sampling.seed is not None:
             sampling = msgspec.structs.replace(sampling, seed=sampling.seed + index)
         return Job(
@@ -154,6 +160,11 @@ class LocalUpstream:
             deadline_s=time.monotonic() + call.limits.total_s,
             grammar=grammar,
         )
+
+    def _sampling(self, request: ChatRequest) -> Sampling:
+        """The client's choices, and the model's own where the client left it open."""
+        own = {name: value for name, value in self._own_sampling.items() if name in request.left_open}
+        return msgspec.structs.replace(request.sampling, **own)
 
     def _most(self, prompt_tokens: int) -> int:
         return max(1, min(self._window - prompt_tokens, self._output_tokens))

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from generating import ENDLESS, batch_of, until
-from stub_models import PrefixModel, ScriptModel, StubVocabulary
+from stub_models import BagModel, PrefixModel, ScriptModel, StubVocabulary
 
 from backends.engine.courier import Courier
 from backends.engine.local import LocalUpstream
@@ -65,6 +65,17 @@ async def test_logprobs_come_with_their_text(upstream):
     [delta, *_] = await events(replica, request("hi", sampling=Sampling(temperature=0.0, logprobs=True)))
 
     assert [entry.data for entry in delta.logprobs] == [b"Hel"]
+
+
+async def test_what_a_request_leaves_open_is_the_models_own_and_what_it_states_is_not(upstream):
+    replica = await upstream(BagModel({1: 2.0, 2: 1.9, 3: 1.8}), own_sampling={"temperature": 0.0, "top_p": 0.9})
+    hot = Sampling(temperature=5.0, seed=1)
+
+    left_open = request("hi", sampling=hot, left_open=frozenset({"temperature", "top_p"}), max_tokens=12)
+    stated = request("hi", sampling=hot, max_tokens=12)
+
+    assert len(set(text_of(await events(replica, left_open)).split())) == 1
+    assert len(set(text_of(await events(replica, stated)).split())) > 1
 
 
 async def test_a_prompt_that_cannot_fit_is_refused_without_being_tokenised(upstream):

@@ -11,7 +11,7 @@ import msgspec
 
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.body import Body, Part, Turn
-from backends.messages import ChatRequest, Message, Sampling
+from backends.messages import ChatRequest, Message, Sampling, SamplingChoice
 
 _DECODER = msgspec.json.Decoder(Body)
 _AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
@@ -38,6 +38,7 @@ def read_chat(raw: bytes) -> ChatRequest:
         model=body.model,
         messages=tuple(_message(turn, f"messages[{index}]") for index, turn in enumerate(body.messages)),
         sampling=_sampling(body),
+        left_open=_left_open(body),
         max_tokens=body.max_completion_tokens or body.max_tokens,
         stop=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
         stream=bool(body.stream),
@@ -134,6 +135,14 @@ def _response_format(value: dict[str, Any] | None) -> Mapping[str, Any] | None:
     if value["type"] == "json_schema" and not isinstance(schema, dict):
         raise RequestFault("response_format.json_schema is required.", "response_format.json_schema")
     return value
+
+
+def _left_open(body: Body) -> frozenset[SamplingChoice]:
+    choices: tuple[tuple[SamplingChoice, float | None], ...] = (
+        ("temperature", body.temperature),
+        ("top_p", body.top_p),
+    )
+    return frozenset(name for name, value in choices if value is None)
 
 
 def _sampling(body: Body) -> Sampling:

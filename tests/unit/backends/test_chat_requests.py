@@ -103,6 +103,7 @@ def test_what_a_decision_reads_is_read() -> None:
 
     assert (request.max_tokens, request.stop, request.n) == (3, ("x",), 2)
     assert (request.sampling.temperature, request.sampling.seed, request.sampling.top_logprobs) == (0, 7, 2)
+    assert request.left_open == {"top_p"}
     assert request.sampling.logit_bias == {5: -100}
     assert request.tools[0]["function"]["name"] == "f"
 
