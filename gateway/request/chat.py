@@ -98,7 +98,7 @@ class ChatCompletions:
         live, world, books = owner.live, self._gateway.world, visit.books
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world)
-        books.decision = judged.decision
+        books.decided(judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency)
         return Drive(live, request, principal.salt, judged, affinity, owner, out, books, total_at)

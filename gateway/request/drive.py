@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
@@ -15,8 +14,8 @@ from gateway.request.egress import Egress, speaks
 from gateway.request.faults import from_reject, from_upstream, outcome_of
 from gateway.request.judge import Judged, reads_prompt
 from gateway.request.owner import Attempt, Owner
-from gateway.request.reply import one_line
 from gateway.request.settle import Books, Tally
+from gateway.request.told import reason_of, told
 from policies.advance import Outcome, advance, begin
 from policies.decision import Call, Reject
 
@@ -24,9 +23,6 @@ log = logging.getLogger("turnout.upstream")
 
 IN_REQUEST_LOG = frozenset(("rejected", "too_long", "unsupported"))
 """Failures whose words may quote the prompt; the request's own line has their code."""
-
-LONGEST_REASON = 512
-"""Characters of a reason in a header; the log has all of it."""
 
 
 @dataclass(slots=True)
@@ -45,6 +41,7 @@ class Drive:
     out: Egress
     books: Books
     total_at: float
+    failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
 
     def prepared(self, call: Call) -> Prepared:
         """The prompt as this model reads it; of one that nobody reads but the replica itself, the length."""
@@ -64,17 +61,6 @@ class Drive:
         left_s = max(0.001, self.total_at - now)
         first_s = min(set_.first_content_s, left_s)
         return TimeLimits(connect_s=set_.connect_s, first_content_s=first_s, gap_s=set_.gap_s, total_s=left_s)
-
-    def headers(self, call: Call) -> Mapping[str, str]:
-        """What the client is told of who answers and why."""
-        decision = self.judged.decision
-        return {
-            "x-turnout-model": one_line(call.model),
-            "x-turnout-route": one_line(decision.route),
-            "x-turnout-reason": one_line(decision.reason[:LONGEST_REASON]),
-            "x-turnout-request-id": self.books.request_id,
-            "x-turnout-policy": decision.policy_hash,
-        }
 
 
 async def drive(job: Drive) -> None:
@@ -106,6 +92,7 @@ async def perform(call: Call, job: Drive) -> tuple[Outcome, UpstreamError | None
             log.warning("%s at %s: %s: %s", call.model, call.replica, error.kind, error.message)
         if error.kind == "connect_failed":
             await job.affinity.unreachable(call)
+        job.failures.append((call, error))
         return outcome_of(error, stream=job.request.stream, content_sent=job.out.begun), error
     return Outcome(sent=True, content_sent=True), None
 
@@ -115,7 +102,9 @@ async def attempt_call(call: Call, job: Drive) -> None:
     prepared = job.prepared(call)
     attempt = job.owner.attempt(call, prepared.tokens, job.judged.resident_tokens(call))
     tally = Tally(prepared.tokens)
-    job.out.attempt(call, job.headers(call))
+    job.books.asked = call
+    job.books.reason = reason_of(job.judged.decision.reason, call, job.failures)
+    job.out.attempt(call, told(job.books))
     try:
         await relay(call, job, attempt, prepared, tally)
     except UpstreamError as error:

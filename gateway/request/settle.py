@@ -75,7 +75,10 @@ class Tally:
 
 @dataclass(slots=True)
 class Books:
-    """One request, as far as it has come. Instants are of `time.perf_counter`."""
+    """One request, as far as it has come. Instants are of `time.perf_counter`.
+
+    `asked` is the latest call that was tried, and `reason` says why that one.
+    """
 
     request_id: str
     tenant: str = ""
@@ -85,11 +88,16 @@ class Books:
     attempts: int = 0
     ttft_ms: float | None = None
     decision: Decision | None = None
+    reason: str = ""
+    asked: Call | None = None
     answered_by: Call | None = None
     usage: Usage | None = None
     price: Price = FREE
     error_code: str = ""
     began_at: float = field(default_factory=time.perf_counter)
+
+    def decided(self, decision: Decision) -> None:
+        self.decision, self.reason = decision, decision.reason
 
     def spoke(self, at: float) -> None:
         """The first content left at this instant; of several attempts only the last one gets so far."""
@@ -122,6 +130,7 @@ class Books:
             duration_ms=self.elapsed_ms(),
             ttft_ms=self.ttft_ms,
             decision=self.decision,
+            reason=self.reason,
             answered_by=self.answered_by,
             usage=self.usage,
             microusd=spend_microusd(self.price, self.usage) if self.usage else 0,

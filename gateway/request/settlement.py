@@ -14,7 +14,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """One finished request. Times in milliseconds since it arrived; `ttft_ms` None when no content ever left.
 
     `status` is the HTTP status that the client saw, or would have seen (499 when it left first). `error_code` is the
-    stable code of the error, or "". `answered_by` is None when nobody answered.
+    stable code of the error, or "". `answered_by` is None when nobody answered. `reason` says why the last call was made
+    that was: in the decision's words, until a fallback.
     """
 
     request_id: str
@@ -27,6 +28,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float
     ttft_ms: float | None = None
     decision: Decision | None = None
+    reason: str = ""
     answered_by: Call | None = None
     usage: Usage | None = None
     microusd: int = 0

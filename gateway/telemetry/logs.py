@@ -79,7 +79,7 @@ def _decision(settlement: Settlement) -> dict[str, Field]:
         "route": decision.route if decision else "",
         "model": answered_by.model,
         "replica": answered_by.replica,
-        "reason": decision.reason if decision else "",
+        "reason": settlement.reason,
         "policy": decision.policy_hash if decision else "",
     }
 

@@ -17,7 +17,13 @@ def test_a_request_leaves_one_line_that_says_why_who_and_how_much(world):
     request = world.begin()
     request.settle(
         settlement(
-            request.request_id, decision=decision(SMALL), answered_by=SMALL, usage=USAGE, microusd=21, ttft_ms=40
+            request.request_id,
+            decision=decision(SMALL),
+            reason="small: fallback, large failed (connect_failed)",
+            answered_by=SMALL,
+            usage=USAGE,
+            microusd=21,
+            ttft_ms=40,
         )
     )
 
@@ -32,7 +38,7 @@ def test_a_request_leaves_one_line_that_says_why_who_and_how_much(world):
         "outcome": "ok",
         "route": "chat",
         "model": "small",
-        "reason": "easy: p_good 0.93 is enough",
+        "reason": "small: fallback, large failed (connect_failed)",
         "microusd": 21,
         "cached_tokens": 96,
     }

@@ -1,0 +1,46 @@
+"""What the client is told beside an answer or an error: who was asked, by which rule, and why."""
+
+from collections.abc import Sequence
+
+from backends.errors import UpstreamError
+from gateway.request.reply import REQUEST_ID, Headers, one_line
+from gateway.request.settle import Books
+from policies.decision import Call
+
+Failures = Sequence[tuple[Call, UpstreamError]]
+"""The attempts of one request that failed, in order."""
+
+LONGEST_REASON = 512
+"""Characters of a reason in a header; the log has all of it."""
+
+
+def told(books: Books) -> Headers:
+    """Everything that is known by now: before a decision the id alone, before an attempt no model."""
+    headers = {REQUEST_ID: books.request_id}
+    if books.asked is not None:
+        headers["x-turnout-model"] = one_line(books.asked.model)
+    if books.decision is not None:
+        headers["x-turnout-route"] = one_line(books.decision.route)
+        headers["x-turnout-reason"] = one_line(books.reason[:LONGEST_REASON])
+        headers["x-turnout-policy"] = books.decision.policy_hash
+    return headers
+
+
+def reason_of(decided: str, call: Call, failures: Failures) -> str:
+    """Why `call` is asked: what the decision says of its first choice, or what became of those before this one.
+
+    >>> gone = UpstreamError("connect_failed", "refused", sent=False)
+    >>> reason_of("small: easy", Call("large", "b"), [(Call("small", "a"), gone)])
+    'large: fallback, small failed (connect_failed)'
+    >>> reason_of("small: easy", Call("small", "b"), [(Call("small", "a"), gone)])
+    'small: another replica, small failed (connect_failed)'
+    """
+    if not failures:
+        return decided
+    first, _ = failures[0]
+    what = "another replica" if call.model == first.model else "fallback"
+    return f"{call.model}: {what}, " + ", ".join(f"{gone.model} failed ({word_for(why)})" for gone, why in failures)
+
+
+def word_for(error: UpstreamError) -> str:
+    return f"status {error.status}" if error.kind == "rejected" and error.status else error.kind
