@@ -16,8 +16,9 @@ from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
-from gateway.request.reply import REQUEST_ID, send_error
+from gateway.request.reply import send_error
 from gateway.request.settle import Books
+from gateway.request.told import told
 from gateway.request.watch import ClientWatch
 from gateway.settings import Limits
 from gateway.telemetry.observe import Observation
@@ -117,7 +118,7 @@ def cut_short() -> Draining:
 
 async def _refuse(visit: Visit, error: RouterError) -> None:
     visit.books.failed(error, begun=False)
-    await send_error(visit.send, error, {REQUEST_ID: visit.books.request_id})
+    await send_error(visit.send, error, told(visit.books))
 
 
 async def _apologise(visit: Visit) -> None:
@@ -126,7 +127,7 @@ async def _apologise(visit: Visit) -> None:
     begun = visit.books.ttft_ms is not None
     visit.books.failed(error, begun=begun)
     if not begun:
-        await send_error(visit.send, error, {REQUEST_ID: visit.books.request_id})
+        await send_error(visit.send, error, told(visit.books))
 
 
 async def read_request(receive: Receive, limits: Limits) -> ChatRequest:

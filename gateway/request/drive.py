@@ -68,12 +68,13 @@ async def drive(job: Drive) -> None:
     progress = begin(job.judged.decision, job.live.policy.resilience)
     if progress.rejected is not None:
         raise refusal(job, progress.rejected)
-    error: UpstreamError | None = None
+    outcome = Outcome()
     while progress.step is not None:
-        outcome, error = await perform(progress.step, job)
+        outcome = await perform(progress.step, job)
         progress = advance(progress, outcome)
-    if error is not None:
-        await tell(job, from_upstream(error, begun=job.out.begun))
+    if outcome.failed is not None:
+        call, error = job.failures[-1]
+        await tell(job, from_upstream(error, call.model, begun=job.out.begun))
 
 
 async def tell(job: Drive, error: RouterError) -> None:
@@ -83,7 +84,7 @@ async def tell(job: Drive, error: RouterError) -> None:
     await job.out.fail(error)
 
 
-async def perform(call: Call, job: Drive) -> tuple[Outcome, UpstreamError | None]:
+async def perform(call: Call, job: Drive) -> Outcome:
     """One attempt: bytes move here and nowhere else. The replica is claimed before the first await."""
     try:
         await attempt_call(call, job)
@@ -93,8 +94,8 @@ async def perform(call: Call, job: Drive) -> tuple[Outcome, UpstreamError | None
         if error.kind == "connect_failed":
             await job.affinity.unreachable(call)
         job.failures.append((call, error))
-        return outcome_of(error, stream=job.request.stream, content_sent=job.out.begun), error
-    return Outcome(sent=True, content_sent=True), None
+        return outcome_of(error, stream=job.request.stream, content_sent=job.out.begun)
+    return Outcome(sent=True, content_sent=True)
 
 
 async def attempt_call(call: Call, job: Drive) -> None:

@@ -53,11 +53,6 @@ OF_KIND: Mapping[Kind, tuple[type[UpstreamFault] | type[TooLong], Failure]] = {
 }
 """`rejected` and `unsupported` carry more than a kind and are read below."""
 
-IN_OUR_WORDS: Mapping[Kind, str] = {
-    "connect_failed": "The upstream of this model cannot be reached.",
-}
-"""Where the original names an address of ours, which is the operator's to know."""
-
 TYPE_OF_STATUS = {429: "rate_limit_error", 503: "overloaded_error", 529: "overloaded_error"}
 
 MASKED_KEY = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk|rk)-[\w-]{6,}")
@@ -76,20 +71,24 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
-def from_upstream(error: UpstreamError, *, begun: bool = False) -> RouterError:
-    """`begun`: the client saw status 200, so only the error object can tell what it was."""
+def from_upstream(error: UpstreamError, model: str, *, begun: bool = False) -> RouterError:
+    """What became of the attempt on `model`. `begun`: the client saw status 200, so only the error object can tell it.
+
+    Where the original names an address of ours, which is the operator's to know, the words are our own.
+    """
     if error.kind == "rejected":
-        return from_rejected(error, begun=begun)
+        return from_rejected(error, model, begun=begun)
     if error.kind == "unsupported":
         return BadRequest(error.message, param=error.param or None, code="unsupported_parameter")
     fault, _ = OF_KIND[error.kind]
     if fault is TooLong:
         return TooLong(error.message, param=error.param or "messages")
-    message = IN_OUR_WORDS.get(error.kind) or sentence(MASKED_KEY.sub("***", error.message))
-    return fault(message, headers=error.headers)
+    if fault is Unreachable:
+        return Unreachable(f"The upstream of model {model!r} cannot be reached.")
+    return fault(f"Model {model!r}: {sentence(MASKED_KEY.sub('***', error.message))}", headers=error.headers)
 
 
-def from_rejected(error: UpstreamError, *, begun: bool) -> RouterError:
+def from_rejected(error: UpstreamError, model: str, *, begun: bool) -> RouterError:
     """The upstream's refusal. Its own words are kept; of a fault of its own, the type is ours.
 
     A refused credential is ours, not the client's: its text is dropped, for it may show parts of the key.
@@ -97,13 +96,13 @@ def from_rejected(error: UpstreamError, *, begun: bool) -> RouterError:
     status = error.status or 502
     if status in (401, 403):
         return KeyRefused(
-            "The upstream does not accept this gateway's key for it. The operator must correct the policy."
+            f"The upstream of model {model!r} does not accept this gateway's key. The operator must correct it."
         )
     told = read_error(error.body)
     ours = TYPE_OF_STATUS.get(status) or ("upstream_error" if status >= 500 else "invalid_request_error")
     kind = told.type if told.type and (begun or status < 500) else ours
     return Rejected(
-        told.message or f"The upstream answered {status}.",
+        told.message or f"The upstream of model {model!r} answered {status}.",
         status=503 if status == 529 else status if 400 <= status < 600 else 502,
         type=kind,
         param=told.param,

@@ -57,7 +57,7 @@ def test_every_reject_of_the_policy_has_its_error(code: RejectCode) -> None:
 def test_every_kind_of_upstream_failure_has_its_error_and_its_outcome(kind: Kind, stream: bool) -> None:
     failure = UpstreamError(kind, "what happened", sent=True, status=500 if kind == "rejected" else None)
 
-    error, outcome = from_upstream(failure), outcome_of(failure, stream=stream, content_sent=False)
+    error, outcome = from_upstream(failure, "m"), outcome_of(failure, stream=stream, content_sent=False)
 
     assert 400 <= error.status < 600
     assert outcome.failed in WHAT_NEXT
@@ -73,7 +73,7 @@ def test_a_late_answer_in_one_piece_may_have_been_done_and_is_lost() -> None:
 
 @given(st.integers(400, 599))
 def test_a_refusal_keeps_its_status_but_for_what_is_ours(status: int) -> None:
-    error = from_upstream(UpstreamError("rejected", "x", sent=False, status=status))
+    error = from_upstream(UpstreamError("rejected", "x", sent=False, status=status), "m")
 
     assert error.status == {401: 502, 403: 502, 529: 503}.get(status, status)
 
@@ -105,7 +105,7 @@ def test_the_shapes_in_which_servers_report_are_read(body: bytes) -> None:
 @pytest.mark.parametrize("shown", ["kA-se*****9999", "sk-abcdefghij", "key sk-proj-123456 is bad"])
 def test_fragments_of_keys_do_not_pass(shown: str) -> None:
     error = from_upstream(
-        UpstreamError("rejected", "", sent=False, status=400, body=b'{"error":"%b"}' % shown.encode())
+        UpstreamError("rejected", "", sent=False, status=400, body=b'{"error":"%b"}' % shown.encode()), "m"
     )
 
     assert "***" in error.message
