@@ -24,6 +24,7 @@ from loadtests.engine.report import in_short, page
 from loadtests.engine.summary import at, branch, medians, merged, spread
 from loadtests.engine.workload import DECODE_NEW, DECODE_PROMPT, PREFILL_TOKENS, workload, write_workload
 from loadtests.ledger import add_row, commit, machine
+from policies.catalogue import Run
 
 
 class Race:
@@ -108,7 +109,7 @@ def arguments() -> argparse.Namespace:
         "--cache", type=Path, help="a directory for what peers make of the model (default: beside the run)"
     )
     parser.add_argument("--speculate", choices=("off", *precisions), default="int8")
-    parser.add_argument("--max-draft", type=int, default=4)
+    parser.add_argument("--max-draft", type=int, default=Run(weights="").max_draft)
     parser.add_argument("--patience", type=float, default=0.0, help="seconds that a round waits for quiet neighbours")
     parser.add_argument("--tries", type=int, default=1, help="tries for a round that had busy neighbours")
     parser.add_argument("--json", type=Path, help="write the results to this file")

@@ -46,14 +46,14 @@ def build_model(weights: OpenedWeights, path: str, precision: Precision, blocks:
 
 def batch_of(model: LanguageModel, vocabulary: Vocabulary, max_draft: int = 0) -> Batch:
     """As `backends.engine.open` wires it, with n-gram drafts when `max_draft` is not 0."""
-    costs = StepCosts(measured(model, time.perf_counter) if max_draft else None)
+    costs = StepCosts(measured(model, time.perf_counter)) if max_draft else None
     return Batch(
         model,
         vocabulary,
         revision="loadtest",
         budget=Budget(max_running=MAX_RUNNING),
         clock=time.perf_counter,
-        speculator=Speculator(NgramDrafter(), max_draft, costs) if max_draft else None,
+        speculator=Speculator(NgramDrafter(), max_draft, costs) if costs is not None else None,
         costs=costs,
     )
 

