@@ -7,6 +7,8 @@ import msgspec
 from policies.facts import Ability
 
 Precision = Literal["float32", "bfloat16", "int8", "int4"]
+KvPrecision = Literal["native", "int8"]
+"""Of keys and values: "native" is what the precision of the weights brings along."""
 Drafter = Literal["off", "ngram", "draft"]
 
 
@@ -45,6 +47,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     draft: str = ""
     draft_precision: Precision = "int4"
     kv_tokens: int = 32_768
+    kv_precision: KvPrecision = "native"
     max_running: int = 64
 
 

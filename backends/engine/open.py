@@ -33,7 +33,7 @@ def open_engine(run: Run, path: Path, *, draft: Path | None = None, output_token
     weights = open_weights(path)
     drafting = _opened_draft(weights, path, draft) if run.speculate == "draft" else None
     courier = Courier()
-    revision = f"{weights.revision}/{run.precision}"
+    revision = f"{weights.revision}/{run.precision}/kv-{run.kv_precision}"
     engine = Engine(
         lambda: _batch(run, weights, drafting, revision),
         max_jobs=run.max_running + MAX_WAITING,
@@ -79,7 +79,12 @@ def _batch(run: Run, weights: OpenedWeights, draft: OpenedWeights | None, revisi
 
 def _model_drafter(run: Run, draft: OpenedWeights, vocab_size: int) -> ModelDrafter:
     """Its KV holds as many tokens as the target's, so that it can follow every sequence that runs."""
-    own = Run(weights=run.draft or run.weights, precision=run.draft_precision, kv_tokens=run.kv_tokens)
+    own = Run(
+        weights=run.draft or run.weights,
+        precision=run.draft_precision,
+        kv_tokens=run.kv_tokens,
+        kv_precision=run.kv_precision,
+    )
     model = model_of(own, draft)
     return ModelDrafter(model, vocab_size, time.perf_counter, StepCosts(measured(model, time.perf_counter)))
 
@@ -89,10 +94,12 @@ def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:
     from backends.engine.models import native_model
 
     if native_model.available_for(weights.spec) is None:
-        return native_model.NativeModel(weights.spec, weights.source, run.precision, _blocks(run))
+        return native_model.NativeModel(
+            weights.spec, weights.source, run.precision, _blocks(run), kv_precision=run.kv_precision
+        )
     from backends.engine.models.torch_model import TorchModel
 
-    return TorchModel(weights.spec, weights.source, run.precision, _blocks(run))
+    return TorchModel(weights.spec, weights.source, run.precision, _blocks(run), kv_precision=run.kv_precision)
 
 
 def _blocks(run: Run) -> int:

@@ -97,6 +97,7 @@ def _run(entry: RunEntry) -> Run:
         draft=entry.draft or "",
         draft_precision=entry.draft_precision,
         kv_tokens=entry.kv,
+        kv_precision=entry.kv_precision,
         max_running=entry.max_running,
     )
 

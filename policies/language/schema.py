@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from policies.catalogue import Drafter, Precision
+from policies.catalogue import Drafter, KvPrecision, Precision
 from policies.facts import Ability
 from policies.language.closed import Closed, WithHeaders
 from policies.language.fields import (
@@ -68,6 +68,11 @@ class RunEntry(Closed):
         ge=16,
         description="Tokens that the key-value cache holds.",
         examples=["32k"],
+    )
+    kv_precision: KvPrecision = Field(
+        default="native",
+        description="How keys and values are held: `int8` in half the bytes, `native` as `precision` brings along.",
+        examples=["int8"],
     )
     max_running: int = Field(default=64, ge=1, le=4096, description="Sequences in a batch at most.", examples=[64])
 

@@ -15,6 +15,7 @@ Logits = NDArray[np.float32]
 Wide = NDArray[np.float64]
 
 PRECISIONS = ("float32", "bfloat16", "int8", "int4")
+KV_PRECISIONS = ("native", "int8")
 RUNNABLE = tuple(variant for variant in VARIANTS if variant.needs <= cpu_flags())
 
 

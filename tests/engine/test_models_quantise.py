@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from saved_models import make, save
 
 from backends.engine.layers.linear import Int4, Int4Widened, Int8, linear
+from backends.engine.layers.pool import as_int8
 from backends.engine.precision_report import quantise_report
 from backends.engine.quantise import GROUP, to_int4, to_int8
 
@@ -48,7 +49,20 @@ def test_values_on_sixteen_levels_with_both_ends_in_use_come_back_exactly():
     assert torch.equal(to_int4(weight).dense(), weight)
 
 
+@settings(max_examples=40, deadline=None)
+@given(scale=SCALES, seed=st.integers(0, 1000))
+def test_keys_and_values_in_int8_move_by_half_a_step_of_their_own_head_at_most(scale, seed):
+    vectors = drawn(8, 48, scale, seed).view(8, 3, 16) * torch.tensor([1.0, 1e-3, 1e3])[:, None]
+
+    kept = as_int8(vectors)
+
+    steps = vectors.abs().amax(-1, keepdim=True) / 127
+    assert ((kept - vectors).abs() <= steps * 0.5001).all()
+    assert (kept / steps).round().unique().numel() <= 255
+
+
 def test_rows_of_zeros_stay_zeros():
+    assert not as_int8(torch.zeros(2, 1, 32)).any()
     assert not to_int8(torch.zeros(2, 32)).dense().any()
     assert not to_int4(torch.zeros(2, 32)).dense().any()
 

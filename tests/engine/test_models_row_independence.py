@@ -1,5 +1,7 @@
 """Whatever the schedule, the bits are the same: in every precision, whatever shares the step, however it is cut."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -17,14 +19,17 @@ SHAPES = {
     "smollm": random_spec(hidden=576, heads=9, kv_heads=3, head_dim=64, mlp=1536, layers=1),
     "window": random_spec("mistral", sliding_window=24),
 }
-MODELS: dict[tuple[str, str], TorchModel] = {}
-"""Built once for each shape and precision; a forward pass over fresh positions leaves nothing behind that matters."""
+KV_PRECISIONS = ["native", "int8"]
+MODELS: dict[tuple[str, str, str], TorchModel] = {}
+"""Built once for each shape and precisions; a forward pass over fresh positions leaves nothing behind that matters."""
 
 
-def model_of(shape: str, precision: str) -> TorchModel:
-    key = shape, precision
+def model_of(shape: str, precision: str, kv: str) -> TorchModel:
+    key = shape, precision, kv
     if key not in MODELS:
-        MODELS[key] = TorchModel(SHAPES[shape], random_source(SHAPES[shape]), precision, blocks=96, threads=1)
+        MODELS[key] = TorchModel(
+            SHAPES[shape], random_source(SHAPES[shape]), precision, blocks=96, kv_precision=kv, threads=1
+        )
     return MODELS[key]
 
 
@@ -36,7 +41,7 @@ def blocks_of(seed: int, count: int = 20) -> list[int]:
     return np.random.default_rng(seed).permutation(96)[:count].tolist()
 
 
-@pytest.fixture(params=[(shape, precision) for shape in SHAPES for precision in PRECISIONS], ids="-".join)
+@pytest.fixture(params=list(product(SHAPES, PRECISIONS, KV_PRECISIONS)), ids="-".join)
 def model(request):
     return model_of(*request.param)
 
@@ -85,15 +90,17 @@ def test_where_blocks_lie_changes_no_bit(model):
 @settings(max_examples=15, deadline=None)
 @given(
     precision=st.sampled_from(PRECISIONS),
+    kv=st.sampled_from(KV_PRECISIONS),
     shape=st.sampled_from(["tiny", "qwen3", "window"]),
     cuts=st.lists(st.integers(1, 599), max_size=6),
     length=st.sampled_from([20, 255, 300, 600]),
 )
-def test_a_chunked_prefill_has_the_bits_of_a_whole_one(precision, shape, cuts, length):
+def test_a_chunked_prefill_has_the_bits_of_a_whole_one(precision, kv, shape, cuts, length):
     spec = random_spec(SHAPES[shape].family, heads=4, kv_heads=SHAPES[shape].kv_heads,
                        sliding_window=SHAPES[shape].sliding_window, context=1024)  # fmt: skip
     model = MODELS.setdefault(
-        (shape + "-long", precision), TorchModel(spec, random_source(spec), precision, blocks=96, threads=1)
+        (shape + "-long", precision, kv),
+        TorchModel(spec, random_source(spec), precision, blocks=96, kv_precision=kv, threads=1),
     )
     tokens = tokens_of(length, seed=length)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_reference import PRECISIONS, RUNNABLE, Piece, alone, ints, run_step, tables_for
+from native_reference import KV_PRECISIONS, PRECISIONS, RUNNABLE, Piece, alone, ints, run_step, tables_for
 from numpy.typing import NDArray
 from random_models import RandomSource, random_spec
 
@@ -21,14 +21,22 @@ BLOCKS = 64
 LENGTHS = (45, 3, 150, 17, 33, 1)
 TEXTS = [np.random.default_rng(length).integers(0, SPEC.vocab_size, length).tolist() for length in LENGTHS]
 
-combinations = [(variant, precision) for variant in RUNNABLE for precision in PRECISIONS]
+combinations = list(itertools.product(RUNNABLE, PRECISIONS, KV_PRECISIONS))
 
 
-def open_model(variant: object, precision: str, threads: int = 2) -> NativeModel:
-    return NativeModel(SPEC, RandomSource(SPEC), precision, BLOCKS, threads, variant=variant)  # type: ignore[arg-type]
+def open_model(variant: object, precision: str, kv: str, threads: int = 2) -> NativeModel:
+    return NativeModel(
+        SPEC,
+        RandomSource(SPEC),
+        precision,
+        BLOCKS,
+        threads,
+        kv_precision=kv,
+        variant=variant,  # type: ignore[arg-type]
+    )
 
 
-@pytest.fixture(scope="module", params=combinations, ids=lambda pair: f"{pair[0].name}-{pair[1]}")
+@pytest.fixture(scope="module", params=combinations, ids=lambda three: f"{three[0].name}-{three[1]}-kv-{three[2]}")
 def model(request: pytest.FixtureRequest) -> Iterator[NativeModel]:
     model = open_model(*request.param)
     yield model
@@ -101,12 +109,13 @@ def test_logits_of_some_rows_in_any_order_are_those_of_all_rows(
     assert np.array_equal(model.forward(step), expected[2][wanted])
 
 
+@pytest.mark.parametrize("kv", KV_PRECISIONS)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_the_number_of_threads_changes_no_bit(precision: str) -> None:
+def test_the_number_of_threads_changes_no_bit(precision: str, kv: str) -> None:
     text, tables = TEXTS[2], tables_for([TEXTS[2]])
     results = []
     for threads in (1, 2, 3, 7):
-        model = open_model(None, precision, threads)
+        model = open_model(None, precision, kv, threads)
         run_step(model, [text], tables, [Piece(0, 0, 149)])
         results.append(run_step(model, [text], tables, [Piece(0, 149, 150)]))
         model.close()
@@ -124,10 +133,14 @@ class PoisonedSource(RandomSource):
         return drawn
 
 
+@pytest.mark.parametrize("kv", KV_PRECISIONS)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_what_an_earlier_owner_left_in_a_block_never_counts(precision: str) -> None:
+def test_what_an_earlier_owner_left_in_a_block_never_counts(precision: str, kv: str) -> None:
     spec = random_spec(tied_head=False)
-    fresh, used = (NativeModel(spec, PoisonedSource(spec), precision, 4, 2) for _ in range(2))  # type: ignore[arg-type]
+    fresh, used = (
+        NativeModel(spec, PoisonedSource(spec), precision, 4, 2, kv_precision=kv)  # type: ignore[arg-type]
+        for _ in range(2)
+    )
     clean = list(range(100, 100 + BLOCK_TOKENS * 2))
     run_step(used, [[7] * BLOCK_TOKENS * 2], ints([[0, 1]]), [Piece(0, 0, BLOCK_TOKENS * 2)])
 

@@ -1,13 +1,25 @@
 """The native kernels compute the transformer that float64 numpy computes, on every variant this CPU runs."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from native_reference import PRECISIONS, RUNNABLE, Piece, divergence, reference_logits, run_step, tables_for
+from native_reference import (
+    KV_PRECISIONS,
+    PRECISIONS,
+    RUNNABLE,
+    Piece,
+    divergence,
+    reference_logits,
+    run_step,
+    tables_for,
+)
 from numpy.typing import NDArray
 from random_models import RandomSource, random_spec
 
 from backends.engine.kernels.cpu import Variant
 from backends.engine.models.native_model import NativeModel, why_unavailable
+from backends.engine.models.torch_model import TorchModel
 from backends.engine.spec import ModelSpec, RopeScaling
 
 pytestmark = pytest.mark.skipif(why_unavailable() is not None, reason=f"no native kernels: {why_unavailable()}")
@@ -32,8 +44,18 @@ def some_tokens(spec: ModelSpec, count: int) -> list[int]:
     return np.random.default_rng(count).integers(0, spec.vocab_size, count).tolist()
 
 
-def native_logits(spec: ModelSpec, variant: Variant, precision: str, tokens: list[int]) -> NDArray[np.float32]:
-    model = NativeModel(spec, RandomSource(spec), precision, 24, 2, variant=variant)  # type: ignore[arg-type]
+def native_logits(
+    spec: ModelSpec, variant: Variant, precision: str, tokens: list[int], kv: str = "native"
+) -> NDArray[np.float32]:
+    model = NativeModel(
+        spec,
+        RandomSource(spec),
+        precision,
+        24,
+        2,
+        kv_precision=kv,
+        variant=variant,  # type: ignore[arg-type]
+    )
     try:
         return run_step(model, [tokens], tables_for([tokens]), [Piece(0, 0, len(tokens))])
     finally:
@@ -77,6 +99,21 @@ def test_rounded_weights_stay_near_the_reference(precision: str, variant: Varian
     assert divergence(reference_logits(spec, RandomSource(spec), tokens), logits) < BOUNDS[precision]
 
 
+@variants
+@pytest.mark.parametrize("spec", SHAPES.values(), ids=SHAPES.keys())
+def test_keys_and_values_in_int8_are_those_that_torch_keeps(spec: ModelSpec, variant: Variant) -> None:
+    tokens = some_tokens(spec, 150)
+    torch_model = TorchModel(spec, RandomSource(spec), "float32", 24, kv_precision="int8")
+    plan = [tokens], tables_for([tokens]), [Piece(0, 0, len(tokens))]
+    theirs = run_step(torch_model, *plan).astype(np.float64)
+
+    ours = native_logits(spec, variant, "float32", tokens, "int8")
+
+    plain = reference_logits(spec, RandomSource(spec), tokens)
+    assert divergence(theirs, ours) < 0.2 * divergence(plain, ours)
+    assert divergence(plain, ours) < 5e-3
+
+
 class FourBitSource(RandomSource):
     """Weights that a GGUF file of Q4_1 would hold: per 32 inputs sixteen levels from a minimum, both fp16."""
 
@@ -103,12 +140,14 @@ def test_weights_that_were_four_bits_lose_nothing_in_int4(variant: Variant) -> N
     assert divergence(reference_logits(spec, source, tokens), logits) < 1e-2
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_all_variants_of_this_cpu_give_nearly_the_same_logits(precision: str) -> None:
+@pytest.mark.parametrize(("precision", "kv"), list(product(PRECISIONS, KV_PRECISIONS)))
+def test_all_variants_of_this_cpu_give_nearly_the_same_logits(precision: str, kv: str) -> None:
     spec = random_spec(hidden=128, mlp=256)
     tokens = some_tokens(spec, 60)
 
-    fastest, *others = (native_logits(spec, variant, precision, tokens) for variant in RUNNABLE)
+    fastest, *others = (native_logits(spec, variant, precision, tokens, kv) for variant in RUNNABLE)
 
     for other in others:
-        assert divergence(fastest.astype(np.float64), other) < (1e-9 if precision == "float32" else 1e-3)
+        assert divergence(fastest.astype(np.float64), other) < (
+            1e-9 if (precision, kv) == ("float32", "native") else 1e-3
+        )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from backends.engine.api import Step
 from backends.engine.kernels.build import NativeUnavailable
 
-ABI = 1
+ABI = 2
 
 FloatArray = NDArray[np.float32]
 PRECISIONS = {"float32": 0, "bfloat16": 1, "int8": 2, "int4": 3}
@@ -40,7 +40,7 @@ class Kind(IntEnum):
 
 
 _SIZES = ("layers", "hidden", "heads", "kv_heads", "head_dim", "mlp", "vocab", "blocks", "positions")
-_SWITCHES = ("precision", "threads", "qkv_bias", "qk_norm")
+_SWITCHES = ("precision", "kv_int8", "threads", "qkv_bias", "qk_norm")
 
 
 class Shape(ctypes.Structure):

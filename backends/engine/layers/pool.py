@@ -11,6 +11,7 @@ from torch import Tensor
 from backends.engine.api import BLOCK_TOKENS
 from backends.engine.layers.attention import Tile
 from backends.engine.spec import ModelSpec
+from policies.catalogue import KvPrecision
 
 
 class Reach(Protocol):
@@ -22,13 +23,18 @@ class Reach(Protocol):
 class Pool:
     """`blocks` blocks and two of its own: one of zeros, to fill a tile up, and one for what padding rows write."""
 
-    def __init__(self, spec: ModelSpec, blocks: int, device: torch.device) -> None:
+    def __init__(
+        self, spec: ModelSpec, blocks: int, device: torch.device, kv_precision: KvPrecision = "native"
+    ) -> None:
         self.zeros, self.spill = blocks, blocks + 1
         self.kv = torch.zeros(spec.layers, blocks + 2, BLOCK_TOKENS, 2, spec.kv_heads, spec.head_dim, device=device)
+        self._is_int8, self._head_dim = kv_precision == "int8", spec.head_dim
         self._slots = [layer.view(-1, 2 * spec.kv_heads * spec.head_dim) for layer in self.kv.unbind(0)]
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
         """kv (m, 2 * kv_heads * head_dim), keys first, to slots = block * 16 + offset."""
+        if self._is_int8:
+            kv = as_int8(kv.view(len(kv), -1, self._head_dim)).view_as(kv)
         self._slots[layer].index_copy_(0, slots, kv)
 
     def clear(self, blocks: Tensor) -> None:
@@ -44,6 +50,13 @@ class Pool:
         padded = np.full(wanted, self.zeros, np.int64)
         padded[: len(table)] = table
         return _Gathered(self.kv, torch.from_numpy(padded).to(self.kv.device))
+
+
+def as_int8(vectors: Tensor) -> Tensor:
+    """The values that int8 keeps of vectors (..., head_dim), one scale for each: its largest magnitude is 127 steps."""
+    steps = vectors.abs().amax(-1, keepdim=True) / 127
+    levels = vectors / steps.clamp_min(torch.finfo(torch.float32).tiny)
+    return levels.round_().clamp_(-127, 127).mul_(steps)
 
 
 class _InPlace:

@@ -13,7 +13,7 @@ from backends.engine.kernels.cpu import Variant, best_variant, cpu_flags, usable
 from backends.engine.kernels.library import PRECISIONS, Kind, Library, Shape, load
 from backends.engine.layers.rotary import rotary_table
 from backends.engine.spec import ModelSpec, TensorSource
-from policies.catalogue import Precision
+from policies.catalogue import KvPrecision, Precision
 
 MULTIPLE = 16
 """Hidden, MLP and head sizes must be multiples of the kernels' lanes."""
@@ -62,7 +62,8 @@ def _library(variant: Variant | None, toolchain: Toolchain | None) -> Library:
 class NativeModel:
     """Weights and a KV pool of `blocks` blocks in native memory; implements LanguageModel.
 
-    Logits of a row are the same bits in any batch, chunking and schedule, in every precision. Calls from several threads
+    `kv_precision` "native" keeps keys and values in float32 with float32 weights, in bfloat16 with all others. Logits of
+    a row are the same bits in any batch, chunking and schedule, in every precision. Calls from several threads
     take turns. Raises NativeUnavailable (see `available_for`), KeyError for a missing tensor, ValueError for one
     of the wrong shape, MemoryError.
     """
@@ -75,6 +76,7 @@ class NativeModel:
         blocks: int,
         threads: int | None = None,
         *,
+        kv_precision: KvPrecision = "native",
         variant: Variant | None = None,
         toolchain: Toolchain | None = None,
     ) -> None:
@@ -86,15 +88,14 @@ class NativeModel:
         self.threads = threads or usable_cores()
         self._lock = threading.Lock()
         self._library = _library(variant, toolchain)
-        positions = min(spec.context, blocks * BLOCK_TOKENS)
-        self._handle = self._library.create(_shape(spec, precision, blocks, positions, self.threads))
+        self._handle = self._library.create(_shape(spec, precision, kv_precision, blocks, self.threads))
         # Not at exit: a thread of the engine may then still be inside a step, and the process's end frees everything.
         self._free = weakref.finalize(self, self._library.destroy, self._handle)
         self._free.atexit = False
-        self._load(spec, source, positions)
+        self._load(spec, source)
 
-    def _load(self, spec: ModelSpec, source: TensorSource, positions: int) -> None:
-        self._library.rotation(self._handle, *rotary_table(spec, positions))
+    def _load(self, spec: ModelSpec, source: TensorSource) -> None:
+        self._library.rotation(self._handle, *rotary_table(spec, _positions(spec, self.blocks)))
         for name, kinds, layer in _tensors(spec):
             tensor = source.tensor(name)
             for kind in kinds:
@@ -129,7 +130,11 @@ class NativeModel:
         return self._handle
 
 
-def _shape(spec: ModelSpec, precision: Precision, blocks: int, positions: int, threads: int) -> Shape:
+def _positions(spec: ModelSpec, blocks: int) -> int:
+    return min(spec.context, blocks * BLOCK_TOKENS)
+
+
+def _shape(spec: ModelSpec, precision: Precision, kv_precision: KvPrecision, blocks: int, threads: int) -> Shape:
     return Shape(
         layers=spec.layers,
         hidden=spec.hidden,
@@ -139,8 +144,9 @@ def _shape(spec: ModelSpec, precision: Precision, blocks: int, positions: int, t
         mlp=spec.mlp,
         vocab=spec.vocab_size,
         blocks=blocks,
-        positions=positions,
+        positions=_positions(spec, blocks),
         precision=PRECISIONS[precision],
+        kv_int8=kv_precision == "int8",
         threads=threads,
         qkv_bias=spec.qkv_bias,
         qk_norm=spec.qk_norm,

@@ -16,6 +16,7 @@ from backends.engine.layers.rotary import rotary_table
 from backends.engine.models.measured import head_sizes, measured_sizes
 from backends.engine.models.plan import Group, Pass, Planner
 from backends.engine.spec import ModelSpec, TensorSource
+from policies.catalogue import KvPrecision
 
 
 class TorchModel:
@@ -32,10 +33,14 @@ class TorchModel:
         precision: Precision = "float32",
         blocks: int = 512,
         *,
+        kv_precision: KvPrecision = "native",
         device: str = "cpu",
         threads: int | None = None,
     ) -> None:
-        """`blocks` of 16 tokens make the KV pool. `threads` is torch's own, for the whole process; None leaves it alone."""
+        """`blocks` of 16 tokens make the KV pool, float32 with `kv_precision` "native".
+
+        `threads` is torch's own, for the whole process; None leaves it alone.
+        """
         if threads is not None:
             torch.set_num_threads(threads)
         self.spec, self.vocab_size, self.blocks = spec, spec.vocab_size, blocks
@@ -43,7 +48,7 @@ class TorchModel:
         place = torch.device(device)
         with torch.inference_mode():
             self._load(source, precision, place)
-            self._pool = Pool(spec, blocks, place)
+            self._pool = Pool(spec, blocks, place, kv_precision)
             self._turns = _turns(spec, min(spec.context, blocks * 16), place)
             sizes = measured_sizes(spec, self._layers[0], self._turns[-1:])
             self._head_sizes = head_sizes(spec, self._logits, place)

@@ -90,6 +90,7 @@ def test_a_model_drafts_with_its_own_weights_or_with_others() -> None:
         )
 
     assert run("speculate: draft") == Run(weights="w", speculate="draft", draft="", draft_precision="int4")
+    assert run("kv: 4Ki, kv_precision: int8") == Run(weights="w", kv_tokens=4096, kv_precision="int8")
     assert run("speculate: draft, draft: v, draft_precision: int8, max_draft: 3") == Run(
         weights="w", speculate="draft", draft="v", draft_precision="int8", max_draft=3
     )

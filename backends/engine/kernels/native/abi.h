@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-constexpr int32_t ABI = 1;
+constexpr int32_t ABI = 2;
 
 enum Precision : int32_t { FLOAT32 = 0, BFLOAT16 = 1, INT8 = 2, INT4 = 3 };
 
@@ -15,7 +15,7 @@ struct Shape {
   int32_t layers, hidden, heads, kv_heads, head_dim, mlp, vocab;
   int32_t blocks;     // of BLOCK tokens each, in the KV pool
   int32_t positions;  // rows of the rotary tables
-  int32_t precision, threads, qkv_bias, qk_norm;
+  int32_t precision, kv_int8, threads, qkv_bias, qk_norm;  // kv_int8: else float32 with float32 weights, bfloat16 with the rest
   float rms_eps;
 };
 

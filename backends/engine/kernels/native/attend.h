@@ -81,12 +81,14 @@ class Attend {
   };
 
   void gather(Scratch& s, const Attending& a, const Task& task, int head, const Rows& step, const float* qkv) {
-    const int together_dim = queries * shape_.head_dim;
     const int64_t width = static_cast<int64_t>(shape_.heads + 2 * shape_.kv_heads) * shape_.head_dim;
     for (int i = 0; i < task.rows; i++) {
       const int row = a.rows[task.first + i];
-      T::convert(&s.queries[i * together_dim], qkv + row * width + head * together_dim, together_dim);
-      for (int q = 0; q < queries; q++) s.ends[i * queries + q] = step.positions[row];
+      for (int q = 0; q < queries; q++) {
+        const float* query = qkv + row * width + (head * queries + q) * shape_.head_dim;
+        s.queries.set(i * queries + q, query, shape_.head_dim);
+        s.ends[i * queries + q] = step.positions[row];
+      }
     }
   }
   void chunk(Scratch& s, int layer, const Task& task, int head, int c) {

@@ -8,46 +8,9 @@
 #include <limits>
 #include <vector>
 
-#include "kv.h"
+#include "products.h"
 
 namespace attention {
-
-constexpr int CHUNK = 128;
-constexpr int CHUNK_BLOCKS = CHUNK / BLOCK_TOKENS;
-constexpr int QUERIES = lanes::BLOCK >= 16 ? 12 : 4;  // query vectors that share one read of a tile
-
-// scores[q][slot] = q . key, for 16 slots of one block. Meanwhile fetches the keys and values of a later block, `next`:
-// blocks lie anywhere in the pool, which no hardware prefetcher guesses.
-template <class T, int Q>
-void block_scores(const typename T::Number* keys, const typename T::Number* queries, int head_dim, float* scores,
-                  const typename T::Number* next) {
-  lanes::F sum[Q];
-  for (auto& s : sum) s = lanes::zero();
-  for (int d = 0; d < head_dim; d += T::STEP) {
-    const auto tile = T::tile(keys + d * BLOCK_TOKENS);
-    lanes::prefetch_far(next + d * BLOCK_TOKENS);
-    lanes::prefetch_far(next + (head_dim + d) * BLOCK_TOKENS);
-    for (int q = 0; q < Q; q++) sum[q] = T::dot(sum[q], tile, T::query(queries + q * head_dim + d));
-  }
-  for (int q = 0; q < Q; q++) lanes::store(scores + q * CHUNK, sum[q]);
-}
-
-// out[q][d .. d+16*C] = sum over `tokens` tokens of weight * value.
-template <class T, int Q, int C>
-void chunk_values(const typename T::Number* const* values, const typename T::Number* weights, int tokens, int d,
-                  int head_dim, float* out) {
-  lanes::F sum[Q][C];
-  for (auto& row : sum) for (auto& s : row) s = lanes::zero();
-  for (int t = 0; t < tokens; t += T::STEP) {
-    const auto* v = values[t / BLOCK_TOKENS] + t % BLOCK_TOKENS * head_dim + d * T::STEP;
-    const int odd = t + T::STEP > tokens;
-    for (int c = 0; c < C; c++) {
-      const auto tile = T::last(v + 16 * T::STEP * c, odd);
-      for (int q = 0; q < Q; q++) sum[q][c] = T::dot(sum[q][c], tile, T::query(weights + q * CHUNK + t));
-    }
-  }
-  for (int q = 0; q < Q; q++) for (int c = 0; c < C; c++) lanes::store(out + q * head_dim + d + 16 * c, sum[q][c]);
-}
 
 // Calls f(integral constant Q) so that blocks of Q cover `count` queries.
 template <class F>
@@ -65,16 +28,15 @@ void in_blocks(int count, F f) {
 // Scratch of one thread. `most` query vectors, each of head_dim.
 template <class T>
 struct Scratch {
-  std::vector<typename T::Number> queries, weights;
+  kv::Vectors<T> queries, weights;
   std::vector<float> scores, values, largest, total;
   Scratch(int most, int head_dim)
-      : queries(most * head_dim), weights(most * CHUNK), scores(most * CHUNK), values(most * head_dim), largest(most),
+      : queries(most, head_dim), weights(most, CHUNK), scores(most * CHUNK), values(most * head_dim), largest(most),
         total(most) {}
 };
 
-// Softmax weights of one query over a chunk, of which it sees the first `seen` tokens out of `tokens`.
-template <class T>
-void weigh(float* scores, typename T::Number* weights, int seen, int tokens, float scale, float& largest, float& total) {
+// Scores become softmax weights: one query over a chunk, of which it sees the first `seen` tokens out of `tokens`.
+inline void weigh(float* scores, int seen, int tokens, float scale, float& largest, float& total) {
   const float none = -std::numeric_limits<float>::infinity();
   const lanes::F minus = lanes::set1(none), factor = lanes::set1(scale);
   lanes::F top = minus, sum = lanes::zero();
@@ -93,7 +55,6 @@ void weigh(float* scores, typename T::Number* weights, int seen, int tokens, flo
     }
     lanes::store(scores + t, e);
   }
-  T::convert(weights, scores, rounded_up(tokens, 16));
   total = lanes::sum(sum);
 }
 
@@ -104,29 +65,28 @@ void chunk(const kv::Tiles<T>& pool, Scratch<T>& s, int layer, int head, const i
            const int* ends, int count, float scale) {
   const int head_dim = pool.head_dim, tokens = std::min(last + 1 - first, CHUNK);
   const int blocks = (tokens + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
-  const typename T::Number *keys[CHUNK_BLOCKS], *values[CHUNK_BLOCKS];
-  for (int b = 0; b < blocks; b++) {
-    keys[b] = pool.keys(layer, table[first / BLOCK_TOKENS + b], head);
-    values[b] = keys[b] + BLOCK_TOKENS * head_dim;
-  }
+  const typename T::Number* tiles[CHUNK_BLOCKS];
+  for (int b = 0; b < blocks; b++) tiles[b] = pool.keys(layer, table[first / BLOCK_TOKENS + b], head);
   in_blocks(count, [&]<int Q>(int q) {
     for (int b = 0; b < blocks; b++) {
       const int later = std::min(first / BLOCK_TOKENS + b + 2, last / BLOCK_TOKENS);
-      block_scores<T, Q>(keys[b], &s.queries[q * head_dim], head_dim, &s.scores[q * CHUNK + b * BLOCK_TOKENS],
-                         pool.keys(layer, table[later], head));
+      Products<T>::template scores<Q>(tiles[b], s.queries, q, head_dim, &s.scores[q * CHUNK + b * BLOCK_TOKENS],
+                                      pool.keys(layer, table[later], head));
     }
   });
   for (int q = 0; q < count; q++) {
     const int seen = std::clamp(ends[q] + 1 - first, 0, tokens);
-    weigh<T>(&s.scores[q * CHUNK], &s.weights[q * CHUNK], seen, tokens, scale, s.largest[q], s.total[q]);
+    weigh(&s.scores[q * CHUNK], seen, tokens, scale, s.largest[q], s.total[q]);
+    Products<T>::weights(s.weights, q, &s.scores[q * CHUNK], seen, tokens, tiles, head_dim);
   }
   in_blocks(count, [&]<int Q>(int q) {
     constexpr int C = lanes::BLOCK < 16 ? 1 : Q * 4 <= QUERIES ? 4 : Q * 2 <= QUERIES ? 2 : 1;
-    const auto* weights = &s.weights[q * CHUNK];
     float* out = &s.values[q * head_dim];
     int d = 0;
-    for (; d + 16 * C <= head_dim; d += 16 * C) chunk_values<T, Q, C>(values, weights, tokens, d, head_dim, out);
-    for (; d < head_dim; d += 16) chunk_values<T, Q, 1>(values, weights, tokens, d, head_dim, out);
+    for (; d + 16 * C <= head_dim; d += 16 * C) {
+      Products<T>::template values<Q, C>(tiles, s.weights, q, tokens, d, head_dim, out);
+    }
+    for (; d < head_dim; d += 16) Products<T>::template values<Q, 1>(tiles, s.weights, q, tokens, d, head_dim, out);
   });
 }
 

@@ -27,7 +27,8 @@ struct Typed final : Forwarder {
 
 struct Engine {
   explicit Engine(const Shape& shape) : model(shape), process(getpid()) {
-    if (shape.precision == FLOAT32) forward = std::make_unique<Typed<kv::Float32>>(model);
+    if (shape.kv_int8) forward = std::make_unique<Typed<kv::Int8>>(model);
+    else if (shape.precision == FLOAT32) forward = std::make_unique<Typed<kv::Float32>>(model);
     else forward = std::make_unique<Typed<kv::Bfloat16>>(model);
   }
   Model model;

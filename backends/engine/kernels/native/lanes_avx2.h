@@ -55,6 +55,12 @@ inline I int1(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; 
 inline I to_int(F x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }
 inline F to_float(I x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 inline I add(I x, I y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
+inline I high7(I x) { return {_mm256_srai_epi32(x.a, 7), _mm256_srai_epi32(x.b, 7)}; }
+inline I low7(I x) {
+  const __m256i m = _mm256_set1_epi32(127);
+  return {_mm256_and_si256(x.a, m), _mm256_and_si256(x.b, m)};
+}
+inline I times128(I x) { return {_mm256_slli_epi32(x.a, 7), _mm256_slli_epi32(x.b, 7)}; }
 inline int32_t sum(I x) {
   const __m256i h = _mm256_add_epi32(x.a, x.b);
   __m128i s = _mm_add_epi32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));

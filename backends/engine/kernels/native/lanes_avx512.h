@@ -33,6 +33,9 @@ inline I int1(int32_t x) { return _mm512_set1_epi32(x); }
 inline I to_int(F x) { return _mm512_cvtps_epi32(x); }
 inline F to_float(I x) { return _mm512_cvtepi32_ps(x); }
 inline I add(I a, I b) { return _mm512_add_epi32(a, b); }
+inline I high7(I x) { return _mm512_srai_epi32(x, 7); }
+inline I low7(I x) { return _mm512_and_si512(x, _mm512_set1_epi32(127)); }
+inline I times128(I x) { return _mm512_slli_epi32(x, 7); }
 inline int32_t sum(I x) { return _mm512_reduce_add_epi32(x); }
 inline void store_int8(int8_t* p, I x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));

@@ -55,6 +55,9 @@ inline int32_t nearest(float v) { return v > -1e9f && v < 1e9f ? static_cast<int
 inline I to_int(const F& v) { return each<I>([&](int i) { return nearest(v.x[i]); }); }
 inline F to_float(const I& v) { return each<F>([&](int i) { return static_cast<float>(v.x[i]); }); }
 inline I add(const I& a, const I& b) { return each<I>([&](int i) { return a.x[i] + b.x[i]; }); }
+inline I high7(const I& v) { return each<I>([&](int i) { return v.x[i] >> 7; }); }
+inline I low7(const I& v) { return each<I>([&](int i) { return v.x[i] & 127; }); }
+inline I times128(const I& v) { return each<I>([&](int i) { return v.x[i] * 128; }); }
 inline int32_t sum(const I& v) {
   int32_t s = 0;
   for (int32_t x : v.x) s += x;
