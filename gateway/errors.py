@@ -5,6 +5,7 @@ RouterError                 whose fault          code                          s
 │  ├─ BadRequest                                 (of the field) or none        400     never        invalid_request_error
 │  ├─ Unauthorised                               invalid_api_key               401     never        invalid_request_error
 │  ├─ ModelForbidden                             model_not_allowed             403     never        permission_error
+│  ├─ ForeignHost                                host_not_allowed              403     never        permission_error
 │  ├─ NotFound                                   not_found                     404     never        invalid_request_error
 │  ├─ UnknownModel                               model_not_found               404     never        invalid_request_error
 │  ├─ MethodNotAllowed                           method_not_allowed            405     never        invalid_request_error
@@ -80,6 +81,14 @@ class Unauthorised(ClientFault):
 class ModelForbidden(ClientFault):
     code, status, type = "model_not_allowed", 403, "permission_error"
     now = "GET /v1/models lists the models of this key."
+
+
+class ForeignHost(ClientFault):
+    code, status, type = "host_not_allowed", 403, "permission_error"
+    now = (
+        "Without keys only localhost, 127.0.0.1 and [::1] are answered, so that no web page can reach in under a name of "
+        "its own. Set TURNOUT_KEYS_FILE to a list of keys, or TURNOUT_ALLOW_ANONYMOUS=true to answer every name."
+    )
 
 
 class NotFound(ClientFault):

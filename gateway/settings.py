@@ -92,12 +92,21 @@ class Settings(BaseSettings):
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach us."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host name or an address, without brackets, is this machine's own for every resolver.
+
+    >>> [is_loopback(name) for name in ("LOCALHOST", "127.8.8.8", "::1", "127.0.0.1.example", "0.0.0.0")]
+    [True, True, True, False, False]
+    """
+    if name.lower() == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def read_secret(ref: SecretRef) -> Secret | None:

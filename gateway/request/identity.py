@@ -11,11 +11,15 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from gateway.errors import Unauthorised
-from gateway.settings import Settings
+from gateway.errors import ForeignHost, Unauthorised
+from gateway.request.reply import one_line
+from gateway.settings import Settings, is_loopback
 
 DIGEST_BYTES = 32
 NOBODY = bytes(DIGEST_BYTES)
+
+LONGEST_HOST = 253
+"""Characters of a host name, as DNS has it."""
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,16 +61,22 @@ class Identity:
     """Answers who holds a key. The lookup is by digest, which a caller cannot choose; the comparison is constant time.
 
     `requires_key` False lets everybody in as the tenant `default`; by default that is so where there are no keys.
+    `loopback_names_only` refuses requests that name another host than this machine: a browser that was given our address
+    under a stranger's name (DNS rebinding) still sends that name.
     """
 
-    def __init__(self, entries: Iterable[KeyEntry], *, requires_key: bool | None = None) -> None:
+    def __init__(
+        self, entries: Iterable[KeyEntry], *, requires_key: bool | None = None, loopback_names_only: bool = False
+    ) -> None:
         self._by_digest: Mapping[bytes, tuple[bytes, Principal]] = {
             digest: (digest, _principal(entry)) for entry in entries for digest in (bytes.fromhex(entry.hash),)
         }
         self._requires_key = bool(self._by_digest) if requires_key is None else requires_key
+        self._loopback_names_only = loopback_names_only
 
     def identify(self, headers: Mapping[str, str]) -> Principal:
-        """Raises Unauthorised, in one shape whatever was wrong with the key."""
+        """Raises ForeignHost; and Unauthorised, in one shape whatever was wrong with the key."""
+        self.refuse_foreign(headers)
         if not self._requires_key:
             return ANONYMOUS
         key = presented_key(headers)
@@ -76,9 +86,24 @@ class Identity:
             raise Unauthorised("The API key is missing or not known here.")
         return principal
 
+    def refuse_foreign(self, headers: Mapping[str, str]) -> None:
+        """Raises ForeignHost. No browser leaves the header out, so what comes without it passes."""
+        host = headers.get("host")
+        if self._loopback_names_only and host is not None and not is_loopback(name_of(host)):
+            raise ForeignHost(f"This gateway is not {one_line(host[:LONGEST_HOST])!r}.")
+
 
 def _principal(entry: KeyEntry) -> Principal:
     return Principal(tenant=entry.tenant, plan=entry.plan, models=entry.models, salt=tenant_salt(entry.tenant))
+
+
+def name_of(host: str) -> str:
+    """The name or address in a Host header, without its port and brackets.
+
+    >>> [name_of(host) for host in ("localhost:8080", "127.0.0.1", "[::1]:8080", "evil.example:80")]
+    ['localhost', '127.0.0.1', '::1', 'evil.example']
+    """
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
 def presented_key(headers: Mapping[str, str]) -> str:
@@ -114,4 +139,4 @@ def open_identity(settings: Settings) -> Identity:
             f"host {settings.host} is reachable from other machines and no keys are configured. Set TURNOUT_KEYS_FILE "
             "to a list of keys, or TURNOUT_ALLOW_ANONYMOUS=true to answer everybody."
         )
-    return Identity(())
+    return Identity((), loopback_names_only=not settings.allow_anonymous)

@@ -55,7 +55,7 @@ async def test_leaving_before_the_first_token_cancels_the_upstream_and_asks_nobo
 async def test_leaving_while_the_body_is_sent_reaches_no_upstream(tmp_path: Path) -> None:
     async with fake_upstream() as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
         async with connected(gateway.port) as client:
-            await client.send(b"POST /v1/chat/completions HTTP/1.1\r\nhost: h\r\ncontent-length: 100\r\n\r\n{")
+            await client.send(b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
             await gateway.until(lambda seen: seen.door.in_flight == 1)
 
             client.kill()

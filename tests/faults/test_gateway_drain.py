@@ -37,7 +37,7 @@ async def test_draining_refuses_new_requests_and_finishes_old_ones(tmp_path: Pat
 
         await new.ask(chat_body())
         refused = await new.rest()
-        await probe.send(b"GET /readyz HTTP/1.1\r\nhost: h\r\n\r\n")
+        await probe.send(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n")
         not_ready = await probe.status()
         go_on.set()
         ending = await old.until(b"[DONE]")
@@ -86,7 +86,7 @@ async def until_it_answers(port: int) -> None:
         while True:
             try:
                 async with connected(port) as client:
-                    await client.send(b"GET /readyz HTTP/1.1\r\nhost: h\r\n\r\n")
+                    await client.send(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n")
                     if await client.status() == 200:
                         return
             except (ConnectionError, IndexError):

@@ -161,6 +161,26 @@ async def test_a_host_that_is_no_host_is_refused(gateway: RunningGateway, host: 
         assert await client.status() == 400
 
 
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        (b"GET /healthz", 200),
+        (b"GET /readyz", 403),
+        (b"GET /metrics", 403),
+        (b"GET /v1/models", 403),
+        (b"GET /v1/models/m", 403),
+        (b"POST /v1/route", 403),
+        (b"POST /v1/chat/completions", 403),
+    ],
+)
+async def test_a_page_that_gave_us_its_own_name_gets_nothing(gateway: RunningGateway, line: bytes, status: int) -> None:
+    body = chat_body()
+    async with connected(gateway.port) as client:
+        await client.send(line + b" HTTP/1.1\r\nhost: evil.example\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+
+        assert await client.status() == status
+
+
 @pytest.mark.parametrize("hosts", [[], [b"a", b"b"], [b"a", b"a"]])
 async def test_there_is_one_host(gateway: RunningGateway, hosts: list[bytes]) -> None:
     body = chat_body()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.errors import Unauthorised
+from gateway.errors import ForeignHost, Unauthorised
 from gateway.request.identity import (
     ANONYMOUS,
     BadSettings,
@@ -87,6 +87,39 @@ def test_a_gateway_without_keys_does_not_listen_beyond_this_machine(host: str) -
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
 def test_on_loopback_no_keys_are_needed(host: str) -> None:
     assert open_identity(Settings(host=host)).identify({}) == ANONYMOUS
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [
+        ("localhost", True),
+        ("LocalHost:8080", True),
+        ("127.0.0.1:8080", True),
+        ("127.8.8.8", True),
+        ("[::1]:8080", True),
+        ("[::1]", True),
+        ("evil.example", False),
+        ("evil.example:8080", False),
+        ("localhost.evil.example:8080", False),
+        ("127.0.0.1.evil.example", False),
+        ("192.168.1.4:8080", False),
+        ("[2001:db8::1]:8080", False),
+        ("0.0.0.0", False),
+        ("", False),
+    ],
+)
+def test_without_keys_only_names_of_this_machine_are_answered(host: str, is_here: bool, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps([{"hash": hashlib.sha256(b"k").hexdigest(), "tenant": "default"}]))
+    headers = {"host": host, "x-api-key": "k"}
+
+    if is_here:
+        assert open_identity(Settings()).identify(headers) == ANONYMOUS
+    else:
+        with pytest.raises(ForeignHost, match=r"TURNOUT_KEYS_FILE.*TURNOUT_ALLOW_ANONYMOUS"):
+            open_identity(Settings()).identify(headers)
+    for chosen in (Settings(allow_anonymous=True), Settings(keys_file=keys)):
+        assert open_identity(chosen).identify(headers) == ANONYMOUS
 
 
 def test_keys_are_read_from_json_and_yaml(tmp_path: Path) -> None:
