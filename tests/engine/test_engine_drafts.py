@@ -1,5 +1,7 @@
 """Drafting: what is guessed, how much of it is verified, and when it stops."""
 
+from itertools import pairwise
+
 import pytest
 from generating import batch_of, job, run
 from hypothesis import given
@@ -190,18 +192,26 @@ def test_a_size_that_was_unlucky_once_is_not_believed_dear_for_ever():
 
 def test_the_shape_is_measured_on_the_model_itself_and_in_bounded_time():
     class Model(PrefixModel):
-        """Takes a second, and a tenth for each row."""
+        """Takes two seconds, and a tenth for each row."""
 
         now = 0.0
 
         def forward(self, step):
-            self.now += 1 + 0.1 * len(step.tokens)
+            self.now += 2 + 0.1 * len(step.tokens)
             return super().forward(step)
 
     slow, quick = Model(blocks=20), PrefixModel(blocks=20)
 
-    assert measured(slow, lambda: slow.now) == pytest.approx({1: 1.1})
+    assert measured(slow, lambda: slow.now) == pytest.approx({1: 2.1})
     assert list(measured(quick, lambda: 0.0)) == [size for size in SIZES if size <= 20]
+
+
+def test_a_machine_that_was_busy_throughout_does_not_make_rows_look_free():
+    ticks = iter(range(100_000))
+
+    shape = measured(PrefixModel(blocks=20), lambda: next(ticks) * 1e-6)
+
+    assert [shape[rows] < shape[more] for rows, more in pairwise(shape)] == [True] * (len(shape) - 1)
 
 
 def speculating(drafter, slope):

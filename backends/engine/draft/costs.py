@@ -25,9 +25,9 @@ SLOWEST = 2.0
 PRIOR_SHARE = 0.08
 """The shape where none was measured: a further row costs this share of an empty step."""
 
-SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 32, 48)
-ROUNDS = 3
-WITHIN_S = 0.5
+SIZES = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 24)
+ROUNDS = 6
+WITHIN_S = 1.5
 """Measuring stops after this time, with the small sizes known; a large model is not kept from starting."""
 
 
@@ -41,7 +41,15 @@ def measured(model: LanguageModel, clock: Callable[[], float]) -> dict[int, floa
         if best and clock() - began > WITHIN_S:
             break
         best[rows] = min(best.get(rows, inf), _timed(model, rows, clock))
-    return {rows: min(seconds for more, seconds in best.items() if more >= rows) for rows in best}
+    falling = {rows: min(seconds for more, seconds in best.items() if more >= rows) for rows in best}
+    return {rows: max(seconds, _least(falling, rows)) for rows, seconds in falling.items()}
+
+
+def _least(shape: Mapping[int, float], rows: int) -> float:
+    """Half the prior for every row beyond fewer ones: a machine that was busy throughout must not make rows look free."""
+    return max(
+        seconds + PRIOR_SHARE / 2 * seconds * (rows - fewer) for fewer, seconds in shape.items() if fewer <= rows
+    )
 
 
 def _timed(model: LanguageModel, rows: int, clock: Callable[[], float]) -> float:
