@@ -98,4 +98,4 @@ class LiveBuilder:
 
 
 def lack_of(key: SecretRef) -> str:
-    return f"the key {key.kind}:{key.name} of an upstream is not set"
+    return f"the key {key.kind}:{key.name} is not set"
