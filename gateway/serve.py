@@ -8,6 +8,7 @@ policy and all keys again.
 import asyncio
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 
@@ -94,12 +95,22 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
 
 
 def serve(settings: Settings, say: Say | None = None) -> None:
-    """Run until a signal. `say` hears how the start goes. Raises BadSettings, PolicyRefused before we listen."""
+    """Run until a signal. `say` hears how the start goes. Raises BadSettings, PolicyRefused before we listen.
+
+    Where no model can ever answer, the reasons are said and the process ends with code 1.
+    """
     write_process_log(settings.telemetry.log)
     built = build_gateway(settings)
     server = open_server(built, settings)
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(_serve(server, built, say))
+    live = built.gateway.live
+    if live.is_hopeless:
+        if say:
+            say(
+                "\n".join(["no model can ever answer:", *(f"  {replica.model}: {replica.why_not}" for replica in live)])
+            )
+        sys.exit(1)
 
 
 async def _serve(server: DrainingServer, built: Built, say: Say | None) -> None:

@@ -1,7 +1,7 @@
 """What a person at a terminal hears while a gateway starts: what it waits for, then a line that works."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from gateway.control.health import verdict_of
 from gateway.house import Gateway
@@ -21,18 +21,24 @@ async def announce(gateway: Gateway, url: Callable[[], str | None], say: Say) ->
 
     `url()` is None until we listen.
     """
-    for warning in warnings_of(gateway.live):
-        say(warning)
-    told = ""
-    while (at := url()) is None or (why_not := verdict_of(gateway).why_not):
-        if at is not None and why_not != told:
-            say(f"waiting: {why_not}")
-            told = why_not
+    told: set[str] = set()
+    while True:
+        at, why_not = url(), verdict_of(gateway).why_not
+        waits = (f"waiting: {why_not}",) if at and why_not else ()
+        for line in (*warnings_of(gateway.live), *waits):
+            if line not in told:
+                say(line)
+                told.add(line)
+        if at and not why_not:
+            break
         await asyncio.sleep(POLL_S)
     say(READY.format(url=at))
 
 
-def warnings_of(live: Live) -> list[str]:
-    """What the configuration owes the models, one line for each lack of each model."""
-    lacks = [f"warning: model {replica.model}: {replica.lacks}" for replica in live if replica.lacks]
-    return list(dict.fromkeys(lacks))
+def warnings_of(live: Live) -> Iterator[str]:
+    """What keeps a model out for as long as nobody mends it."""
+    for replica in live:
+        if replica.lacks:
+            yield f"warning: model {replica.model}: {replica.lacks}"
+        elif replica.failed:
+            yield f"warning: model {replica.model} did not open: {replica.why_not}"

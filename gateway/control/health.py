@@ -40,9 +40,10 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def health_of(gateway: Gateway) -> Health:
-    """Ready means: every engine in this process is loaded, some replica of any model is ready, and we are not stopping.
+    """Ready means: no engine in this process still loads, some replica of any model is ready, and we are not stopping.
 
-    A remote replica that is down is told of, and does not take the gateway out: the other models still answer.
+    A remote replica that is down, or an engine that did not open, is told of, and does not take the gateway out: the
+    other models still answer.
     """
     live = gateway.live
     models = {name: [_replica_health(replica) for replica in group] for name, group in live.replicas.items()}
@@ -61,7 +62,7 @@ def _why_not(gateway: Gateway) -> str:
         return "stopping"
     loads = [(replica, replica.load()) for replica in gateway.live]
     for replica, load in loads:
-        if replica.is_local and not load.ready:
+        if replica.is_local and not load.ready and not replica.failed:
             return f"{replica.model}: {load.why_not}"
     return "" if any(load.ready for _, load in loads) else "no replica is ready"
 

@@ -43,12 +43,15 @@ class Upkeep:
             await self._connect()
 
     async def _open_models(self) -> None:
-        """A model that does not open stays out, with its reason in /readyz; the others answer."""
+        """A model that does not open stays out, with its reason in /readyz; the others answer. Where there are no others,
+        the door is closed, and so the process ends."""
         for replica in self._gateway.live:
             try:
                 await replica.open_off_loop()
             except Exception as error:
                 log.error("model %s did not open: %s", replica.model, error)
+        if self._gateway.live.is_hopeless:
+            self._gateway.door.drain()
 
     async def _close(self) -> None:
         await self._gateway.live.retire()

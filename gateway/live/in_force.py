@@ -46,6 +46,11 @@ class Live:
     def in_flight(self) -> int:
         return self._requests
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether nobody will ever answer: every replica is an engine of this process that did not open."""
+        return bool(self._by_call) and all(replica.failed for replica in self)
+
     def enter(self) -> None:
         self._requests += 1
 

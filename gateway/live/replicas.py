@@ -16,7 +16,8 @@ class Replica:
     """An upstream, or what opens one that takes its time.
 
     `built_from` is what the upstream was made of: a reload keeps a replica whose parts are the same. `lacks` says what
-    the configuration owes it. `lives` counts the policies in force that name it.
+    the configuration owes it. `failed`: it did not open, and will not by waiting. `lives` counts the policies in force
+    that name it.
     """
 
     model: str
@@ -27,6 +28,7 @@ class Replica:
     lacks: str = ""
     upstream: Upstream | None = None
     why_not: str = "loading"
+    failed: bool = False
     running: int = 0
     queued_tokens: int = 0
     lives: int = 0
@@ -51,13 +53,14 @@ class Replica:
             return
         try:
             self.upstream = await asyncio.to_thread(self.open)
+            self.failed = False
         except Exception as error:
-            self.why_not = str(error) or type(error).__name__
+            self.why_not, self.failed = str(error) or type(error).__name__, True
             raise
 
     async def aclose(self) -> None:
-        upstream, self.upstream, self.why_not = self.upstream, None, "closed"
-        if upstream is not None:
+        if self.upstream is not None:
+            upstream, self.upstream, self.why_not = self.upstream, None, "closed"
             await upstream.aclose()
 
 
