@@ -5,7 +5,8 @@
 
 Peers are `transformers`, `llamacpp` (needs a GGUF) and `openvino`, each with the interpreter that has it. Contenders take
 turns, each round of each in a process of its own; medians count, least and most are kept. With --patience each round waits
-for quiet, with --tries it is repeated when neighbours were busy, and the quietest try counts.
+for quiet, with --tries it is repeated when neighbours were busy, and the quietest try counts. Ctrl-C ends the race
+and reports the rounds so far.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 
@@ -85,10 +87,13 @@ def _put(tree: object, contender: Contender, value: Tree) -> None:
 
 
 def lineup(args: argparse.Namespace, places: Places) -> Iterator[Contender]:
-    yield from ours(places, args.precisions)
+    """Ours and the peers next to each other; the torch path last, since it takes longest."""
+    own = list(ours(places, args.precisions))
+    yield from (contender for contender in own if contender.group == "ours")
     yield from peers(places, dict(args.peers))
     if args.speculate != "off":
         yield speculating(places, args.speculate, args.max_draft)
+    yield from (contender for contender in own if contender.group != "ours")
 
 
 def _peer(text: str) -> tuple[str, str]:
@@ -124,7 +129,8 @@ def main() -> None:
         write_workload(places.workload, workload(open_weights(args.model).spec.vocab_size))
         prepare(places, dict(args.peers))
         race = Race(list(lineup(args, places)), args.patience, args.tries)
-        race.run(args.rounds)
+        with suppress(KeyboardInterrupt):
+            race.run(args.rounds)
     results = race.results() | {"about": _about(args)}
     print(page(results))
     if args.json:

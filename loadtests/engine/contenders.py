@@ -9,7 +9,7 @@ from pathlib import Path
 
 PEERS = Path(__file__).parents[1] / "peers"
 ROUND_LIMIT_S = 600
-TORCH_PRECISIONS = ("bfloat16", "int8")
+TORCH_PRECISIONS = ("int8", "bfloat16")
 SCRIPTS = {
     "transformers": PEERS / "transformers_bench.py",
     "llamacpp": PEERS / "llama_cpp_bench.py",
