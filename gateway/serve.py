@@ -6,7 +6,10 @@ policy and all keys again.
 """
 
 import asyncio
+import atexit
 import contextlib
+import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -36,7 +39,9 @@ class DrainingServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._loop is None or self._door.is_draining:
+        if self._loop is None:
+            self.should_exit = True
+        elif self._door.is_draining:
             super().handle_exit(sig, frame)
         else:
             self._loop.call_soon_threadsafe(self._door.drain)
@@ -104,6 +109,8 @@ def serve(settings: Settings, say: Say | None = None) -> None:
     server = open_server(built, settings)
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(_serve(server, built, say))
+    if built.upkeep.left_behind:
+        atexit.register(end_at_once)
     live = built.gateway.live
     if live.is_hopeless:
         if say:
@@ -111,6 +118,16 @@ def serve(settings: Settings, say: Say | None = None) -> None:
                 "\n".join(["no model can ever answer:", *(f"  {replica.model}: {replica.why_not}" for replica in live)])
             )
         sys.exit(1)
+
+
+def end_at_once() -> None:
+    """The last thing of the process: a thread inside native code would bring the interpreter down while it is taken apart."""
+    try:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
 
 
 async def _serve(server: DrainingServer, built: Built, say: Say | None) -> None:

@@ -14,7 +14,7 @@ Close = Callable[[], Awaitable[None]]
 
 class Upkeep:
     """Run as one task for the life of the server. `connect` reaches for shared state, where there is some; `closers` are
-    called in order after the last request."""
+    called in order after the last request. `left_behind`: a thread still loads weights when all is closed."""
 
     def __init__(
         self,
@@ -27,13 +27,18 @@ class Upkeep:
         self._reloader = reloader
         self._connect = connect
         self._closers = closers
+        self.left_behind = False
 
     async def __call__(self, over: asyncio.Event) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._reach_for_state(), name="connect-state")
-                tasks.create_task(self._open_models(), name="open-models")
-                tasks.create_task(self._reloader.follow(over), name="follow-policy")
+                starting = (
+                    tasks.create_task(self._reach_for_state(), name="connect-state"),
+                    tasks.create_task(self._open_models(), name="open-models"),
+                )
+                await self._reloader.follow(over)
+                for task in starting:
+                    task.cancel()
         finally:
             await self._close()
 
@@ -54,6 +59,11 @@ class Upkeep:
             self._gateway.door.drain()
 
     async def _close(self) -> None:
+        """Nobody waits for weights that are still being read."""
+        for replica in self._gateway.live:
+            if replica.is_loading:
+                replica.let_go()
+                self.left_behind = True
         await self._gateway.live.retire()
         for close in self._closers:
             await close()

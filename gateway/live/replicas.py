@@ -4,11 +4,11 @@ Work counts from the moment of choice, before the upstream hears of it: of many 
 the ones before it.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from backends.upstream import Load, Upstream
+from gateway.live.unawaited import in_daemon
 
 
 @dataclass(slots=True, eq=False)
@@ -52,11 +52,20 @@ class Replica:
         if self.upstream is not None or self.open is None:
             return
         try:
-            self.upstream = await asyncio.to_thread(self.open)
+            self.upstream = await in_daemon(self.open, f"open {self.model}")
             self.failed = False
         except Exception as error:
             self.why_not, self.failed = str(error) or type(error).__name__, True
             raise
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether an engine of this process is on its way."""
+        return self.is_local and not self.failed and not self.load().ready
+
+    def let_go(self) -> None:
+        """Not to be closed any more: what loads does not stop for anybody, but it goes with the process."""
+        self.upstream, self.why_not = None, "closed"
 
     async def aclose(self) -> None:
         if self.upstream is not None:
