@@ -100,15 +100,18 @@ struct Int8 {
           for (int n = 0; n < N; n++) dot[r][n] = lanes::dot4(dot[r][n], v[n], b);
         }
       }
-      for (int r = 0; r < R; r++) {
-        const lanes::F b = lanes::set1(scale[r * groups + g]);
-        for (int n = 0; n < N; n++) sum[r][n] = lanes::fma(lanes::to_float(dot[r][n]), b, sum[r][n]);
+      if (side == 0) fetch<R>(w);
+      const uint16_t* tail = reinterpret_cast<const uint16_t*>(w - side * 64) + side * 16;
+      w += 2 * PANEL;
+      for (int n = 0; n < N; n++) {
+        const lanes::F s = lanes::from_f16(tail + 16 * n);
+        for (int r = 0; r < R; r++) {
+          const lanes::F step = lanes::mul(s, lanes::set1(scale[r * groups + g]));
+          sum[r][n] = lanes::fma(lanes::to_float(dot[r][n]), step, sum[r][n]);
+        }
       }
     }
-    const float* scales = reinterpret_cast<const float*>(panel + x.inputs * PANEL) + side * 16;
-    for (int r = 0; r < R; r++) for (int n = 0; n < N; n++) {
-      lanes::store(out + r * PANEL + (side + n) * 16, lanes::mul(sum[r][n], lanes::load(scales + 16 * n)));
-    }
+    for (int r = 0; r < R; r++) for (int n = 0; n < N; n++) lanes::store(out + r * PANEL + (side + n) * 16, sum[r][n]);
   }
 };
 

@@ -2,7 +2,7 @@
 //
 // Inside a panel the inputs run slowest, so that one pass over the stream finishes 32 outputs:
 //   float32   [k][32]                       bfloat16  [k/2][32][2]
-//   int8      [k/4][32][4] + 128, then 32 float scales (one per output)
+//   int8      per 32 inputs: [8][32][4] + 128, then 32 fp16 scales
 //   int4      per 32 inputs: [4][32][4] bytes, byte o of step s = input 8s+o (low nibble) and 8s+4+o (high nibble),
 //             then 32 fp16 scales and 32 fp16 minima: w = q * scale + minimum, GGUF's Q4_1 without loss
 // The panels of one thread lie one after the other, matrix after matrix in the order of use: a step reads each
@@ -16,14 +16,14 @@
 #include "numbers.h"
 
 constexpr int PANEL = 32;  // outputs
-constexpr int GROUP = 32;  // inputs that share an activation scale, and an int4 scale
+constexpr int GROUP = 32;  // inputs that share an activation scale, and a weight's
 
 inline size_t panel_bytes(int precision, int inputs) {
   const size_t k = inputs;
   switch (precision) {
     case FLOAT32: return k * PANEL * 4;
     case BFLOAT16: return k * PANEL * 2;
-    case INT8: return k * PANEL + PANEL * 4;
+    case INT8: return k / GROUP * (GROUP * PANEL + PANEL * 2);
     default: return k / GROUP * (GROUP * PANEL / 2 + 2 * PANEL * 2);
   }
 }
@@ -62,16 +62,18 @@ inline void bfloat16(char* panel, int c, const float* row, int inputs) {
   for (int k = 0; k < inputs; k++) w[(k / 2 * PANEL + c) * 2 + k % 2] = numbers::to_bf16(row[k]);
 }
 
-inline void int8(char* panel, int c, const float* row, int inputs, int padded) {
+inline void int8_group(char* group, int c, const float* row, int inputs) {
   float largest = 0;
   for (int k = 0; k < inputs; k++) largest = std::fmax(largest, std::fabs(row[k]));
-  const float scale = largest / 127, inverse = largest > 0 ? 127 / largest : 0;
-  uint8_t* w = reinterpret_cast<uint8_t*>(panel);
-  for (int k = 0; k < padded; k++) {
-    const float x = k < inputs ? row[k] * inverse : 0;
-    w[(k / 4 * PANEL + c) * 4 + k % 4] = static_cast<uint8_t>(static_cast<int>(std::nearbyintf(x)) + 128);
+  const uint16_t scale = numbers::to_f16(largest / 127);
+  const float s = numbers::from_f16(scale);
+  uint8_t* w = reinterpret_cast<uint8_t*>(group);
+  for (int k = 0; k < GROUP; k++) {
+    const float q = k < inputs && s > 0 ? std::nearbyintf(row[k] / s) : 0;
+    const int level = static_cast<int>(q < -127 ? -127 : q > 127 ? 127 : q);
+    w[(k / 4 * PANEL + c) * 4 + k % 4] = static_cast<uint8_t>(level + 128);
   }
-  reinterpret_cast<float*>(panel + padded * PANEL)[c] = scale;
+  reinterpret_cast<uint16_t*>(group + GROUP * PANEL)[c] = scale;
 }
 
 inline void int4_group(char* group, int c, const float* row, int inputs) {
@@ -94,10 +96,10 @@ inline void output(const Matrix& m, int n, const float* row, int inputs) {
   const int c = n % PANEL;
   if (m.precision == FLOAT32) return float32(panel, c, row, inputs);
   if (m.precision == BFLOAT16) return bfloat16(panel, c, row, inputs);
-  if (m.precision == INT8) return int8(panel, c, row, inputs, m.inputs);
-  const size_t step = panel_bytes(INT4, GROUP);
+  const size_t step = panel_bytes(m.precision, GROUP);
+  const auto group = m.precision == INT8 ? int8_group : int4_group;
   for (int k = 0; k < inputs; k += GROUP) {
-    int4_group(panel + k / GROUP * step, c, row + k, inputs - k < GROUP ? inputs - k : GROUP);
+    group(panel + k / GROUP * step, c, row + k, inputs - k < GROUP ? inputs - k : GROUP);
   }
 }
 
