@@ -38,6 +38,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How an engine in this process runs a model. `weights` and `draft` are pulled names, directories or GGUF files.
 
     `draft` is the model that drafts with `speculate` "draft"; empty, it is the same weights at `draft_precision`.
+    `temperature` and `top_p` hold for requests that state none.
     """
 
     weights: str
@@ -49,6 +50,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     kv_tokens: int = 32_768
     kv_precision: KvPrecision = "native"
     max_running: int = 64
+    temperature: float = 1.0
+    top_p: float = 1.0
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

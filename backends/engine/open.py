@@ -47,6 +47,8 @@ def open_engine(run: Run, path: Path, *, draft: Path | None = None, output_token
         revision=revision,
         window=min(weights.spec.context, _blocks(run) * BLOCK_TOKENS),
         output_tokens=output_tokens,
+        longest_token=weights.tokenizer.longest_token,
+        own_sampling={"temperature": run.temperature, "top_p": run.top_p},
         grammars=Grammars(weights.tokenizer, weights.spec.vocab_size) if weights.tokenizer.eos_ids else None,
     )
 

@@ -41,11 +41,18 @@ class FitsEntry(Closed):
     output: Tokens | None = Field(default=None, description="Output alone.", examples=["8k"])
 
 
+class SamplingEntry(Closed):
+    """How tokens are drawn for a request that does not say."""
+
+    temperature: float = Field(default=1.0, ge=0, le=2, description="0 is greedy.", examples=[0.2])
+    top_p: float = Field(default=1.0, gt=0, le=1, description="Nucleus.", examples=[0.9])
+
+
 class RunEntry(Closed):
     """An engine in this process."""
 
     weights: str = Field(
-        min_length=1, description="A pulled name, a directory or a GGUF file.", examples=["smollm2-135m"]
+        min_length=1, description="A pulled name, a directory or a GGUF file.", examples=["smollm2-135m-instruct"]
     )
     precision: Precision = Field(default="bfloat16", description="How weights are held.", examples=["int8"])
     speculate: Drafter = Field(
@@ -73,6 +80,9 @@ class RunEntry(Closed):
         default="native",
         description="How keys and values are held: `int8` in half the bytes, `native` as `precision` brings along.",
         examples=["int8"],
+    )
+    sampling: SamplingEntry = Field(
+        default=SamplingEntry(), description="How it is sampled where a request leaves it open."
     )
     max_running: int = Field(default=64, ge=1, le=4096, description="Sequences in a batch at most.", examples=[64])
 

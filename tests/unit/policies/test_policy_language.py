@@ -83,7 +83,7 @@ def test_the_four_lines_load_and_send_forty_percent_to_large() -> None:
     assert (choose.when_unsure, len(policy.hash)) == ("large", 16)
 
 
-def test_a_model_drafts_with_its_own_weights_or_with_others() -> None:
+def test_what_a_run_says_is_what_the_engine_is_told() -> None:
     def run(fields: str) -> Run | None:
         return (
             good(f"policy: 1\nmodels: {{a: {{run: {{weights: w, {fields}}}}}}}\nroutes: [{{use: a}}]\n").models["a"].run
@@ -91,6 +91,7 @@ def test_a_model_drafts_with_its_own_weights_or_with_others() -> None:
 
     assert run("speculate: draft") == Run(weights="w", speculate="draft", draft="", draft_precision="int4")
     assert run("kv: 4Ki, kv_precision: int8") == Run(weights="w", kv_tokens=4096, kv_precision="int8")
+    assert run("sampling: {temperature: 0.2}") == Run(weights="w", temperature=0.2, top_p=1.0)
     assert run("speculate: draft, draft: v, draft_precision: int8, max_draft: 3") == Run(
         weights="w", speculate="draft", draft="v", draft_precision="int8", max_draft=3
     )
