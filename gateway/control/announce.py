@@ -19,10 +19,10 @@ READY = """ready: {url}
 async def announce(gateway: Gateway, url: Callable[[], str | None], say: Say) -> None:
     """Say what is missing, each reason for not being ready once, and at the end the URL with an example.
 
-    `url()` is None until we listen.
+    `url()` is None until we listen. Ends without a word when the process is told to stop first.
     """
     told: set[str] = set()
-    while True:
+    while not gateway.door.is_draining:
         at, why_not = url(), verdict_of(gateway).why_not
         waits = (f"waiting: {why_not}",) if at and why_not else ()
         for line in (*warnings_of(gateway.live), *waits):
@@ -30,9 +30,8 @@ async def announce(gateway: Gateway, url: Callable[[], str | None], say: Say) ->
                 say(line)
                 told.add(line)
         if at and not why_not:
-            break
+            return say(READY.format(url=at))
         await asyncio.sleep(POLL_S)
-    say(READY.format(url=at))
 
 
 def warnings_of(live: Live) -> Iterator[str]:

@@ -32,3 +32,17 @@ async def test_a_key_that_is_not_set_is_said_once_and_shown(tmp_path: Path) -> N
     assert len(heard) == 2
     assert health.ready
     assert [replica.why_not for replica in health.models["large"]] == ["the key env:KEY_THAT_IS_NOT_SET is not set"] * 2
+
+
+async def test_a_process_that_is_told_to_stop_says_nothing_of_being_ready(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(LACKING)
+    gateway = build_gateway(Settings(policy=policy, telemetry=Telemetry(log="off"))).gateway
+    heard: list[str] = []
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        telling = tasks.create_task(announce(gateway, lambda: None, heard.append))
+        await asyncio.sleep(0)
+        assert not telling.done()
+        gateway.door.drain()
+
+    assert heard == [WARNING]
