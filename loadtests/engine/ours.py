@@ -21,7 +21,7 @@ from policies.catalogue import Precision
 
 BLOCKS = 192
 """Room for 16 sequences of 161 tokens and little more, so that all of the pool is touched and counts as memory."""
-SWEEPS = 12
+SWEEPS, TURNS = 12, 4
 READY_WITHIN_S = 300.0
 
 
@@ -62,14 +62,33 @@ class Contender:
         return arrived[0] - began
 
 
-def bound(model: NativeModel) -> dict[str, float]:
-    """Steps per second if a step were nothing but reading its weights, from huge pages, with all threads: best of 12."""
+def sweep_s(model: LanguageModel) -> list[float]:
+    """Seconds in which all weights are read and nothing else is done, from huge pages, with all threads; several times."""
+    if not isinstance(model, NativeModel):
+        return []
     seconds = []
     for _ in range(SWEEPS):
         began = time.perf_counter()
         model.read_weights()
         seconds.append(time.perf_counter() - began)
-    return {"bandwidth_bound_tps": 1 / min(seconds), "bandwidth_gb_s": model.weight_bytes() / min(seconds) / 1e9}
+    return seconds
+
+
+def alone(batch: Batch, model: LanguageModel, prompt: list[int]) -> dict[str, float]:
+    """Batch 1, in turns with bare reads of the weights, because the memory's speed moves with neighbours that are not seen.
+
+    The bound is the best read: steps per second if a step did nothing else.
+    """
+    decodes, sweeps = [], sweep_s(model)
+    for _ in range(TURNS):
+        decodes.append(decode_s(batch, [prompt], DECODE_NEW))
+        sweeps += sweep_s(model)
+    speed = DECODE_NEW / median(decodes)
+    if not sweeps or not isinstance(model, NativeModel):
+        return {"tps": speed}
+    best = min(sweeps)
+    bound = {"bandwidth_bound_tps": 1 / best, "bandwidth_gb_s": model.weight_bytes() / best / 1e9}
+    return {"tps": speed, **bound, "bandwidth_share": speed * best}
 
 
 def parts_mb(contender: Contender, precision: Precision) -> dict[str, float]:
@@ -89,12 +108,11 @@ def figures(contender: Contender, precision: Precision, load: Workload) -> dict[
     contender.engine.close()
     batch, model = contender.batch, contender.model
     assert batch is not None
+    assert model is not None
     decode_s(batch, load.decode[:1], 16)
-    decode = {n: n * DECODE_NEW / decode_s(batch, load.decode[:n], DECODE_NEW) for n in BATCHES}
-    result["decode_tps"] = decode
-    if isinstance(model, NativeModel):
-        limit = bound(model)
-        result |= {**limit, "bandwidth_share": decode[1] / limit["bandwidth_bound_tps"]}
+    single = alone(batch, model, load.decode[0])
+    crowds = {n: n * DECODE_NEW / decode_s(batch, load.decode[:n], DECODE_NEW) for n in BATCHES if n > 1}
+    result |= {"decode_tps": {1: single.pop("tps"), **crowds}, **single}
     result["prefill_tps"] = PREFILL_TOKENS / median(prefill_s(batch, prompt) for prompt in load.prefill)
     return result | {"memory_mb": parts_mb(contender, precision)}
 
