@@ -1,7 +1,7 @@
 """Batches of the real engine, opened and run by hand: scheduler, sampler and detokeniser are inside the time."""
 
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,6 +69,17 @@ def decode_s(batch: Batch, prompts: Sequence[Sequence[int]], new: int) -> float:
     while batch.under_way:
         batch.step()
     return time.perf_counter() - began
+
+
+def step_by_step(batch: Batch, prompt: Sequence[int], steps: int) -> Iterator[float]:
+    """Seconds of each decoding step of one prompt."""
+    batch.pool.clear()
+    batch.add(0, Job(tuple(prompt), GREEDY, steps + 1), 0)
+    batch.step()
+    while batch.under_way:
+        began = time.perf_counter()
+        batch.step()
+        yield time.perf_counter() - began
 
 
 def prefill_s(batch: Batch, prompt: Sequence[int]) -> float:
