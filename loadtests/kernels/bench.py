@@ -133,7 +133,8 @@ def main() -> None:
     print(json.dumps({name: asdict(row) for name, row in figures.items()}, indent=2) if chosen.json else table(figures))
     if chosen.ledger:
         result = "; ".join(
-            f"{name}: b1 {row.decode_tps[1]:.0f} b16 {row.decode_tps[16]:.0f} prefill {row.prefill_tps:.0f} share {row.share:.2f}"
+            f"{name}: b1 {row.decode_tps[1]:.0f} b16 {row.decode_tps[16]:.0f} "
+            f"prefill {row.prefill_tps:.0f} share {row.share:.2f}"
             for name, row in figures.items()
         )
         add_row("native kernels, tok/s", f"prompt {PROMPT}, {chosen.threads} threads", result)
