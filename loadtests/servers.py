@@ -4,11 +4,13 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import IO
 
 
 @dataclass(frozen=True)
@@ -44,23 +46,26 @@ def running(name: str, command: list[str], port: int, *, env: dict[str, str] | N
 
     Raises RuntimeError with the tail of its output when it does not get ready in time.
     """
-    process = subprocess.Popen(
-        command, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
     url = f"http://127.0.0.1:{port}"
-    try:
-        _wait_ready(process, url + ready, name, within_s)
-        yield Server(name, url, process.pid)
-    finally:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=20)
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+    with tempfile.TemporaryFile() as said:  # a pipe that nobody reads would stop a server that logs
+        process = subprocess.Popen(command, env={**os.environ, **(env or {})}, stdout=said, stderr=subprocess.STDOUT)
+        try:
+            _wait_ready(process, url + ready, name, within_s, said)
+            yield Server(name, url, process.pid)
+        finally:
+            _stop(process)
 
 
-def _wait_ready(process: subprocess.Popen[bytes], url: str, name: str, within_s: float) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=20)
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def _wait_ready(process: subprocess.Popen[bytes], url: str, name: str, within_s: float, said: IO[bytes]) -> None:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
@@ -68,7 +73,9 @@ def _wait_ready(process: subprocess.Popen[bytes], url: str, name: str, within_s:
                 return
         time.sleep(0.05)
     process.kill()
-    tail = (process.communicate()[0] or b"")[-2000:].decode(errors="replace")
+    process.wait()
+    said.seek(0)
+    tail = said.read()[-2000:].decode(errors="replace")
     raise RuntimeError(f"{name} was not ready within {within_s} s:\n{tail}")
 
 
