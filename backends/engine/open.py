@@ -1,5 +1,6 @@
 """From a policy's `run:` to an upstream: weights, model, drafts, engine, wired."""
 
+import logging
 import time
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from backends.engine.speculate import Speculator
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.opening import OpenedWeights, open_weights
 from policies.catalogue import Run
+
+log = logging.getLogger("turnout.engine")
 
 MAX_WAITING = 256
 """Jobs beyond `max_running` that may wait; a longer line is answered with an error at once, not with a timeout late."""
@@ -95,10 +98,12 @@ def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:
     """Native kernels where they can be built, else torch; both give a row's logits whatever its batch."""
     from backends.engine.models import native_model
 
-    if native_model.available_for(weights.spec) is None:
+    why_not = native_model.available_for(weights.spec)
+    if why_not is None:
         return native_model.NativeModel(
             weights.spec, weights.source, run.precision, _blocks(run), kv_precision=run.kv_precision
         )
+    log.warning("%s runs on torch, several times slower than native kernels: %s", run.weights, why_not)
     from backends.engine.models.torch_model import TorchModel
 
     return TorchModel(weights.spec, weights.source, run.precision, _blocks(run), kv_precision=run.kv_precision)
