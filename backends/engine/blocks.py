@@ -88,9 +88,6 @@ class BlockPool:
         self._cached.pop(block, None)
         self._references[block] += 1
 
-    def is_held(self, block: int) -> bool:
-        return self._references[block] > 0
-
     def publish(self, block: int, digest: bytes, tokens: Tokens) -> None:
         """Offer a held, full block to others. The first block of a digest stays the one that is found."""
         if digest in self._index:

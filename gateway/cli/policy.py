@@ -11,15 +11,17 @@ from typing import Annotated
 import typer
 
 from gateway.cli.terminal import fail, say, show_table
+from gateway.live.build import lack_of
 from gateway.live.classifier import Classifiers, PolicyReader
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
+from gateway.wiring import read_policy
 from policies.decide import decide
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.explain import Row
 from policies.explain import explain as explain_rows
-from policies.language.load import Loaded, load_policy
+from policies.language.load import load_policy
 from policies.language.own_tests import facts_of, turns_of, world
 from policies.language.schema import Given, json_schema
 from policies.policy import Choose, Policy
@@ -86,7 +88,8 @@ def opened(path: Path) -> Iterator[Opened]:
     classifiers = Classifiers(settings.artefact, settings.embedder)
     try:
         reader = classifiers.reader()
-        loaded = _load(path, reader)
+        text = read_policy(path)
+        loaded = load_policy(text, name=str(path), calibrate=reader.calibrate, estimate=reader.estimate)
         if loaded.policy is None:
             fail("\n".join(problem.render() for problem in loaded.problems))
         yield Opened(loaded.policy, loaded.untested, reader)
@@ -96,14 +99,6 @@ def opened(path: Path) -> Iterator[Opened]:
         asyncio.run(classifiers.aclose())
 
 
-def _load(path: Path, reader: PolicyReader) -> Loaded:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{path} cannot be read: {error}")
-    return load_policy(text, name=str(path), calibrate=reader.calibrate, estimate=reader.estimate)
-
-
 def lacks(policy: Policy) -> Iterator[str]:
     """What this machine lacks to serve the policy: keys that are not set, weights that are not pulled."""
     from backends.engine.store import WeightsMissing, resolve
@@ -111,7 +106,7 @@ def lacks(policy: Policy) -> Iterator[str]:
     cache = Settings().cache_dir
     for model in policy.models.values():
         if model.key is not None and read_secret(model.key) is None:
-            yield f"the key {model.key.kind}:{model.key.name} of {model.name} is not set"
+            yield f"model {model.name}: {lack_of(model.key)}"
         if model.run is not None:
             try:
                 resolve(model.run.weights, cache)

@@ -1,0 +1,1 @@
+"""Where drafts come from: prompt lookup, a second model; and whether they pay."""
