@@ -11,12 +11,12 @@ import argparse
 import ctypes
 import json
 import os
-import resource
 import time
 from pathlib import Path
 from statistics import median
 
 import llama_cpp as lc
+from figures import print_figures
 
 KINDS = {
     "Q8_0": lc.LLAMA_FTYPE_MOSTLY_Q8_0,
@@ -111,18 +111,7 @@ def main() -> None:
     bench.decode_s(load["decode"][:1], 8)
     decode = {n: n * load["new"] / bench.decode_s(load["decode"][:n], load["new"]) for n in load["batches"]}
     first = median(bench.prefill_s(prompt) for prompt in load["prefill"])
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    print(
-        json.dumps(
-            {
-                "load_s": load_s,
-                "ttft_ms": first * 1000,
-                "prefill_tps": len(load["prefill"][0]) / first,
-                "decode_tps": decode,
-                "memory_mb": {"peak": peak_mb},
-            }
-        )
-    )
+    print_figures(load_s, first, len(load["prefill"][0]), decode)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ comes from `export_directory.py` if need be. Decoding is the time of 1 + n token
 
 import argparse
 import json
-import resource
 import time
 from statistics import median
 
 import numpy as np
 import openvino as ov
 import openvino_genai as genai
+from figures import print_figures
 
 
 class Pipeline:
@@ -55,18 +55,7 @@ def main() -> None:
     pipeline.generate_s(load["decode"][:1], 8)
     first = median(pipeline.generate_s([prompt], 1) for prompt in load["prefill"])
     decode = {n: pipeline.decode_tps(load["decode"][:n], load["new"]) for n in load["batches"]}
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    print(
-        json.dumps(
-            {
-                "load_s": load_s,
-                "ttft_ms": first * 1000,
-                "prefill_tps": len(load["prefill"][0]) / first,
-                "decode_tps": decode,
-                "memory_mb": {"peak": peak_mb},
-            }
-        )
-    )
+    print_figures(load_s, first, len(load["prefill"][0]), decode)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ WORKLOAD is what `loadtests.engine.workload` writes. Decoding is the time of 1 +
 
 import argparse
 import json
-import resource
 import time
 from statistics import median
 
 import torch
+from figures import print_figures
 from transformers import AutoModelForCausalLM
 
 
@@ -52,18 +52,7 @@ def main() -> None:
     generate_s(model, load["decode"][:1], 8)
     first = median(generate_s(model, [prompt], 1) for prompt in load["prefill"][:3])
     decode = {n: decode_tps(model, load["decode"][:n], load["new"]) for n in args.batch}
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-    print(
-        json.dumps(
-            {
-                "load_s": load_s,
-                "ttft_ms": first * 1000,
-                "prefill_tps": len(load["prefill"][0]) / first,
-                "decode_tps": decode,
-                "memory_mb": {"peak": peak_mb},
-            }
-        )
-    )
+    print_figures(load_s, first, len(load["prefill"][0]), decode)
 
 
 if __name__ == "__main__":
