@@ -23,7 +23,8 @@ from policies.explain import Row
 from policies.explain import explain as explain_rows
 from policies.language.load import load_policy
 from policies.language.own_tests import facts_of, turns_of, world
-from policies.language.schema import Given, json_schema
+from policies.language.schema import json_schema
+from policies.language.sections.examples import Given
 from policies.policy import Choose, Policy
 
 PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_default=False)]

@@ -12,7 +12,8 @@ from policies.language.inherit import circle
 from policies.language.matchers import HAS
 from policies.language.overlap import implies
 from policies.language.problem import Problem, Source, holds_secret
-from policies.language.schema import RouteEntry, When
+from policies.language.sections.conditions import When
+from policies.language.sections.routes import RouteEntry
 from policies.language.tree import Entries, Node, Path, Scalar
 from policies.policy import REQUESTED
 

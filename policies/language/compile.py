@@ -7,7 +7,9 @@ from policies.catalogue import Fits, Model, Price, Run, SecretRef
 from policies.facts import Ability
 from policies.language.inherit import inherited
 from policies.language.matchers import compile_when, headers_of
-from policies.language.schema import ModelEntry, PolicyFile, PriceEntry, RouteEntry, RunEntry
+from policies.language.schema import PolicyFile
+from policies.language.sections.models import ModelEntry, PriceEntry, RunEntry
+from policies.language.sections.routes import RouteEntry
 from policies.policy import Affinity, Choose, Difficulty, Policy, Resilience, Route
 
 EVERYTHING: frozenset[Ability] = frozenset({"tools", "json_schema", "vision", "audio", "logprobs", "reasoning"})

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from policies.language.schema import ModelEntry
+from policies.language.sections.models import ModelEntry
 
 PLACES = ("at", "run")
 OF_A_PLACE = (*PLACES, "key", "serves")

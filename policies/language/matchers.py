@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from policies.facts import AUTO, Ability, Facts
-from policies.language.schema import When
+from policies.language.sections.conditions import When
 from policies.policy import Matcher, always
 
 HAS: dict[str, Ability] = {"tools": "tools", "images": "vision", "json_schema": "json_schema"}

@@ -1,7 +1,7 @@
 """Does one condition hold whenever another does? Sound, not complete: a "no" may be a "cannot tell"."""
 
 from policies.facts import AUTO
-from policies.language.schema import TokenRange, When
+from policies.language.sections.conditions import TokenRange, When
 
 
 def implies(narrow: When | None, wide: When | None) -> bool:

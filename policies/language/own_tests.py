@@ -8,7 +8,7 @@ from policies.decide import decide, matching_route
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.facts import AUTO, Ability, Facts
-from policies.language.schema import Expect, Given, TestEntry
+from policies.language.sections.examples import Expect, Given, TestEntry
 from policies.policy import Policy
 from policies.snapshot import ReplicaState, Snapshot
 

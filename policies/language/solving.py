@@ -6,7 +6,7 @@ from policies.catalogue import Model, Price
 from policies.estimates import Calibration
 from policies.language.draft import Draft
 from policies.language.problem import Problem
-from policies.language.schema import ChooseEntry
+from policies.language.sections.routes import ChooseEntry
 from policies.language.tree import Path
 from policies.policy import Choose, Target
 from policies.targets import Infeasible, Rung, relative_costs, solve, stand_in_prices

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from policies.facts import AUTO, Facts
 from policies.language.matchers import HAS, compile_when
 from policies.language.overlap import implies
-from policies.language.schema import When
+from policies.language.sections.conditions import When
 
 WORDS = st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=2, unique=True)
 RANGES = st.sampled_from([{"over": 5}, {"under": 10}, {"over": 5, "under": 20}, {"over": 9}, {"under": 30}])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from policies.language.overlap import implies
-from policies.language.schema import When
+from policies.language.sections.conditions import When
 
 PAIRS = [
     ({"model.is": "small"}, {"model.is": "concrete"}),

@@ -1,0 +1,1 @@
+"""The sections of the policy file, one file each."""

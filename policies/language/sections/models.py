@@ -1,0 +1,108 @@
+"""`models:` what can answer: where it stands, what it costs, what fits in, and how it runs in this process."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from policies.catalogue import Drafter, KvPrecision, Precision
+from policies.facts import Ability
+from policies.language.closed import Closed
+from policies.language.fields import Addresses, SecretText, TokenPrice, Tokens
+
+
+class PriceEntry(Closed):
+    """What tokens cost."""
+
+    input: TokenPrice = Field(description="Prompt tokens.", examples=["$0.05/M"])
+    cached_input: TokenPrice | None = Field(
+        default=None, description="Prompt tokens that are resident; as `input` when not stated.", examples=["$0.01/M"]
+    )
+    output: TokenPrice = Field(description="Generated tokens.", examples=["$0.20/M"])
+
+
+class FitsEntry(Closed):
+    """What fits in."""
+
+    context: Tokens | None = Field(default=None, description="Prompt and output together.", examples=["32k"])
+    output: Tokens | None = Field(default=None, description="Output alone.", examples=["8k"])
+
+
+class SamplingEntry(Closed):
+    """How tokens are drawn for a request that does not say."""
+
+    temperature: float = Field(default=1.0, ge=0, le=2, description="0 is greedy.", examples=[0.2])
+    top_p: float = Field(default=1.0, gt=0, le=1, description="Nucleus.", examples=[0.9])
+
+
+class RunEntry(Closed):
+    """An engine in this process."""
+
+    weights: str = Field(
+        min_length=1, description="A pulled name, a directory or a GGUF file.", examples=["smollm2-135m-instruct"]
+    )
+    precision: Precision = Field(default="bfloat16", description="How weights are held.", examples=["int8"])
+    speculate: Drafter = Field(
+        default="off", description="Where drafts come from; output stays the same.", examples=["ngram"]
+    )
+    max_draft: int = Field(
+        default=8, ge=1, le=16, description="Tokens drafted at most in a step; fewer where fewer pay.", examples=[8]
+    )
+    draft: str | None = Field(
+        default=None, min_length=1, description="With `speculate: draft`, weights with the same tokenizer that guess; "
+        "when not stated the model's own, at `draft_precision`.",
+        examples=["qwen3-0.6b"],
+    )  # fmt: skip
+    draft_precision: Precision = Field(
+        default="int4", description="How the draft's weights are held.", examples=["int8"]
+    )
+    kv: Tokens = Field(
+        default="32Ki",
+        validate_default=True,
+        ge=16,
+        description="Tokens that the key-value cache holds.",
+        examples=["32k"],
+    )
+    kv_precision: KvPrecision = Field(
+        default="native",
+        description="How keys and values are held: `int8` in half the bytes, `native` as `precision` brings along.",
+        examples=["int8"],
+    )
+    sampling: SamplingEntry = Field(
+        default=SamplingEntry(), description="How it is sampled where a request leaves it open."
+    )
+    max_running: int = Field(default=64, ge=1, le=4096, description="Sequences in a batch at most.", examples=[64])
+
+    @model_validator(mode="after")
+    def _drafts(self) -> Self:
+        if self.speculate != "draft" and self.model_fields_set & {"draft", "draft_precision"}:
+            raise PydanticCustomError("no_draft", "names a draft, which only `speculate: draft` uses")
+        return self
+
+
+class ModelEntry(Closed):
+    """Facts about one model."""
+
+    at: Addresses | None = Field(
+        default=None, description="Base address of an OpenAI-compatible server; a list means replicas of the same model.",
+        examples=["http://127.0.0.1:9001/v1"],
+    )  # fmt: skip
+    run: RunEntry | None = Field(default=None, description="Run it in this process instead.")
+    serves: str | None = Field(default=None, min_length=1, description="The name it has there.", examples=["qwen3-8b"])
+    key: SecretText | None = Field(
+        default=None, description="Where its API key stands, never the key itself.", examples=["env:LARGE_API_KEY"]
+    )
+    price: PriceEntry | None = Field(default=None, description="What it charges.")
+    fits: FitsEntry | None = Field(default=None, description="Its window.")
+    can: list[Ability] | None = Field(
+        default=None,
+        description="Its abilities. Not stated: all of them for `at`, json_schema and logprobs for `run`.",
+        examples=[["tools"]],
+    )
+    like: str | None = Field(
+        default=None, description="Take every fact from this model, then change some.", examples=["large"]
+    )
+    head: str | None = Field(
+        default=None, description="The head of the difficulty artefact that speaks for it; its own name when not stated.",
+        examples=["small"],
+    )  # fmt: skip
