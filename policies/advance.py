@@ -1,7 +1,9 @@
-"""Retries and fallback as one pure fold: what came of a step, and so what comes next.
+"""Retries, fallback and escalation as one pure fold: what came of a step, and so what comes next.
 
 A completion is billed and never the same twice. It is asked for again only where the first try cannot have reached
-anyone: before the first content, and when the work was surely not done or surely thrown away.
+anyone: before the first content, and when the work was surely not done or surely thrown away. An answer that was held back
+and given up has reached nobody either: the larger model is asked, and when that fails, whoever gave the first answer is
+who serves the client.
 """
 
 from collections.abc import Mapping
@@ -9,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from policies.decision import Call, Decision, Reject
+from policies.decision import Call, Decision, Hold, Reject
 from policies.policy import Resilience
 
 Failure = Literal["unreachable", "overloaded", "failed", "denied", "late", "lost", "refused", "cancelled"]
@@ -40,13 +42,18 @@ WHAT_NEXT: Mapping[Failure, Next] = {
 """Who is asked after each failure, as long as no content left and attempts remain."""
 
 
+GivenUp = Literal["", "part", "whole"]
+"""Of an answer that was not good enough: how much of it was there."""
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one attempt. `failed` None: answered. `sent`: the request may have reached the replica.
 
-    `content_sent`: the client has seen content.
+    `content_sent`: the client has seen content. `given_up`: the answer was held back and not good enough.
     """
 
     failed: Failure | None = None
+    given_up: GivenUp = ""
     sent: bool = False
     content_sent: bool = False
 
@@ -61,11 +68,17 @@ class Attempt(msgspec.Struct, frozen=True):
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Where a request stands. `step` is the call to perform; None when `finished`.
 
-    `rejected` is set when the decision was to answer nobody; then there is never a step.
+    `rejected` is set when the decision was to answer nobody; then there is never a step. `hold` is in force until an
+    answer was given up. `second_best` is who gave that answer, while it may still be needed, and `kept` how much of it
+    was there. `sends_kept`: nobody answered better, so the whole answer that was kept is sent.
     """
 
     step: Call | None
     left: tuple[Call, ...] = ()
+    hold: Hold | None = None
+    second_best: Call | None = None
+    kept: GivenUp = ""
+    sends_kept: bool = False
     attempts: tuple[Attempt, ...] = ()
     rejected: Reject | None = None
     retry_uncertain: bool = False
@@ -77,8 +90,17 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def answered_by(self) -> Call | None:
         """Who answered in full, if anyone did."""
+        if self.sends_kept:
+            return self.second_best
         last = self.attempts[-1] if self.attempts else None
-        return last.call if last is not None and last.outcome.failed is None else None
+        answered = last is not None and last.outcome.failed is None and not last.outcome.given_up
+        return last.call if answered and last is not None else None
+
+    @property
+    def holds(self) -> Hold | None:
+        """What judges the answer of the current step, if anything does."""
+        watched = self.hold is not None and self.step is not None and self.step.model in self.hold.of
+        return self.hold if watched else None
 
 
 def begin(decision: Decision, resilience: Resilience) -> Progress:
@@ -86,7 +108,8 @@ def begin(decision: Decision, resilience: Resilience) -> Progress:
     if isinstance(decision.choice, Reject):
         return Progress(step=None, rejected=decision.choice)
     calls = [step for step in decision.steps if isinstance(step, Call)][: resilience.attempts]
-    return Progress(step=calls[0], left=tuple(calls[1:]), retry_uncertain=resilience.retry_uncertain)
+    uncertain = resilience.retry_uncertain
+    return Progress(step=calls[0], left=tuple(calls[1:]), retry_uncertain=uncertain, hold=decision.hold)
 
 
 def advance(progress: Progress, outcome: Outcome) -> Progress:
@@ -101,8 +124,37 @@ def advance(progress: Progress, outcome: Outcome) -> Progress:
     if progress.step is None:
         return progress
     attempts = (*progress.attempts, Attempt(progress.step, outcome))
+    past = msgspec.structs.replace(progress, step=None, attempts=attempts)
+    if outcome.given_up:
+        return _escalate(past, progress, outcome.given_up)
     left = _still_to_ask(progress, progress.step, outcome)
-    return msgspec.structs.replace(progress, step=left[0] if left else None, left=left[1:], attempts=attempts)
+    if left:
+        return msgspec.structs.replace(past, step=left[0], left=left[1:])
+    if outcome.failed is None or outcome.content_sent or outcome.failed == "cancelled":
+        return msgspec.structs.replace(past, left=())
+    return _turn_back(past, progress, outcome.failed)
+
+
+def _escalate(past: Progress, before: Progress, kept: GivenUp) -> Progress:
+    """The larger model is asked, whatever the number of attempts: this is no retry."""
+    assert before.hold is not None
+    first, *others = before.hold.to
+    return msgspec.structs.replace(
+        past, step=first, left=tuple(others), hold=None, second_best=before.step, kept=kept, retry_uncertain=False
+    )
+
+
+def _turn_back(past: Progress, before: Progress, failed: Failure) -> Progress:
+    """Nobody is left who would answer better. A whole answer that was kept is sent; of a part, its model is asked again,
+    once. A held answer that was lost on the way has reached nobody: the larger model is asked instead of it."""
+    if before.kept == "whole":
+        return msgspec.structs.replace(past, left=(), sends_kept=True)
+    if before.kept == "part":
+        return msgspec.structs.replace(past, step=before.second_best, left=(), kept="")
+    hold = before.holds
+    if hold is not None and failed == "lost":
+        return msgspec.structs.replace(past, step=hold.to[0], left=hold.to[1:], hold=None)
+    return msgspec.structs.replace(past, left=())
 
 
 def _still_to_ask(progress: Progress, call: Call, outcome: Outcome) -> tuple[Call, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from policies.candidates.reject import reject
 from policies.candidates.sift import Sifted, sift
 from policies.decision import Call, Decision, Dropped, Reject
+from policies.escalate.holding import holding
 from policies.estimates import Estimate
 from policies.facts import AUTO, Facts
 from policies.pickers.lowest_cost import Weighed, in_order, to_be_asked
@@ -31,14 +32,18 @@ def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
     found = weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted)
     ordered = in_order(found, preference.rank, facts.prefix)
     calls = [Call(w.candidate.model, w.candidate.replica) for w in to_be_asked(ordered, route)]
+    steps = calls[: policy.resilience.attempts]
+    hold, unheld = holding(policy, route, facts, snapshot, steps)
     return Decision(
-        steps=tuple(calls[: policy.resilience.attempts]),
+        steps=tuple(steps),
         route=route.name,
         reason=why(route, preference, ordered[0], sifted),
         policy_hash=policy.hash,
         candidates=tuple([w.candidate for w in ordered]),
         dropped=dropped,
         artefact=estimate.artefact if route.choose is not None else "",
+        hold=hold,
+        unheld=unheld,
     )
 
 

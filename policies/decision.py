@@ -41,6 +41,15 @@ class Call(msgspec.Struct, frozen=True, tag="call"):
     replica: str
 
 
+class Hold(msgspec.Struct, frozen=True):
+    """Answers of the models `of` are kept from the client until they are judged by `escalation`; if they are not good
+    enough, `to` are asked instead, in order."""
+
+    escalation: str
+    of: tuple[str, ...]
+    to: tuple[Call, ...]
+
+
 RejectCode = Literal[
     "unknown_model",
     "model_not_allowed",
@@ -63,6 +72,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Facts, estimate and snapshot, judged by one policy.
 
     `steps` is never empty: calls in the order to be tried, or exactly one Reject. `reason` is one line for a person.
+    `unheld` says why the escalation of the route has nothing to do here, or is "".
     """
 
     steps: tuple[Call | Reject, ...]
@@ -72,6 +82,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[Candidate, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     artefact: str = ""
+    hold: Hold | None = None
+    unheld: str = ""
 
     @property
     def choice(self) -> Call | Reject:

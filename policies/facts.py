@@ -17,7 +17,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     `prompt_tokens` is an estimate that errs high; `exact_tokens` holds the count by the model's own tokenizer and
     chat template for the models where it is known. `headers` holds only those that the policy reads, names in
     lower case. `allowed_models` is None when the caller may use every model. `prefix` is a stable name of how the prompt
-    begins (its first block key in hex), or "": equal candidates are then told apart alike for equal prefixes.
+    begins (its first block key in hex), or "": equal candidates are then told apart alike for equal prefixes. `choices` is
+    how many answers are asked for.
     """
 
     requested: str = AUTO
@@ -34,6 +35,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     allowed_models: frozenset[str] | None = None
     prefix: str = ""
+    choices: int = 1
 
     def tokens_for(self, model: str) -> int:
         """Prompt length in tokens of `model`: exact where known, else the estimate.

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from policies.catalogue import Model, Price
+from policies.escalate.plan import Escalation
 from policies.facts import Facts
 
 Matcher = Callable[[Facts], bool]
@@ -64,7 +65,8 @@ class Choose(msgspec.Struct, frozen=True, kw_only=True):
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """A rule: which model, for which request. Exactly one of `use` and `choose` is set.
 
-    `fallback` None means the other models of the ladder in order of expected cost.
+    `fallback` None means the other models of the ladder in order of expected cost. `escalate` names the escalation that
+    judges the answers of lower tiers, or is "".
     """
 
     name: str
@@ -72,6 +74,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     use: str = ""
     choose: Choose | None = None
     fallback: tuple[str, ...] | None = None
+    escalate: str = ""
 
     @property
     def pins(self) -> bool:
@@ -123,3 +126,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     resilience: Resilience = Resilience()
     affinity: Affinity = Affinity()
     may_move: MayMove = "up"
+    escalations: Mapping[str, Escalation] = {}

@@ -17,8 +17,12 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One read of the world, then immutable. `now` in seconds since the epoch, `draw` in [0, 1)."""
+    """One read of the world, then immutable. `now` in seconds since the epoch, `draw` in [0, 1).
+
+    `escalations_off` says for each route whose escalation does not pay why it is left alone for a while.
+    """
 
     replicas: Mapping[str, tuple[ReplicaState, ...]]
     now: float = 0.0
     draw: float = 0.0
+    escalations_off: Mapping[str, str] = {}

@@ -1,0 +1,48 @@
+"""Which answers of a decision are held back until they are judged, and who takes over from them."""
+
+from collections.abc import Sequence
+
+from policies.candidates.sift import sift
+from policies.decision import Call, Hold
+from policies.facts import Facts
+from policies.pickers.lowest_cost import in_order
+from policies.policy import Policy, Route
+from policies.snapshot import Snapshot
+from policies.weigh import price_of, request_rates, weigh
+
+
+def holding(
+    policy: Policy, route: Route, facts: Facts, snapshot: Snapshot, steps: Sequence[Call]
+) -> tuple[Hold | None, str]:
+    """What is held back, or why nothing is: ("" where the route escalates nothing)."""
+    if not route.escalate:
+        return None, ""
+    plan = policy.escalations[route.escalate]
+    watched = tuple(dict.fromkeys([call.model for call in steps if is_below(route, call.model, plan.to)]))
+    why = snapshot.escalations_off.get(route.name, "")
+    if steps[0].model not in watched:
+        return None, f"{steps[0].model} is not below {plan.to}"
+    if facts.choices > 1:
+        return None, "more than one answer is asked for"
+    if why:
+        return None, f"{plan.name} does not pay: {why}"
+    to = takers(policy, route, plan.to, facts, snapshot)
+    return (Hold(plan.name, watched, to), "") if to else (None, f"{plan.to} cannot take this request now")
+
+
+def is_below(route: Route, model: str, to: str) -> bool:
+    """On the ladder of the route where it has one; beside it, every other model."""
+    among = route.choose.among if route.choose is not None else ()
+    if model in among and to in among:
+        return among.index(model) < among.index(to)
+    return model != to
+
+
+def takers(policy: Policy, route: Route, to: str, facts: Facts, snapshot: Snapshot) -> tuple[Call, ...]:
+    """The replicas of `to` that can take this request, the best one first."""
+    model = policy.models[to]
+    states = sift([model], facts, snapshot).ready.get(to, ())
+    exchange = request_rates(route, policy.models, to, facts)
+    rate = price_of(route, model)
+    found = weigh(model, states, facts, rate=rate, chance=None, exchange=exchange, bounds=policy.affinity)
+    return tuple([Call(w.candidate.model, w.candidate.replica) for w in in_order(found, {to: 0}, facts.prefix)])

@@ -1,0 +1,40 @@
+"""An escalation as deciding and judging use it: where to, at which doubt, by which signals, within which bounds."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+Signal = Literal["token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "sums", "length"]
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
+    """A logistic: P(correct) = 1 / (1 + exp(-(bias + sum of weight x measure))).
+
+    `estimate` weighs the router's own log-odds for the question, as far as they lie from `usual` log-odds.
+    """
+
+    bias: float
+    measures: Mapping[str, float] = {}
+    estimate: float = 0.0
+    usual: float = 0.0
+
+
+class Escalation(msgspec.Struct, frozen=True, kw_only=True):
+    """`under` is the chance of being right below which the answer is given up for one of `to`.
+
+    Until `tokens` have come, or `hold_s` has passed since the first of them, nothing reaches a streaming client.
+    `at_most` is the share of the route's requests that may escalate. `weights` by model, "" for all others.
+    """
+
+    name: str
+    to: str
+    under: float
+    signals: frozenset[Signal]
+    tokens: int = 48
+    hold_s: float = 0.4
+    at_most: float = 1.0
+    weights: Mapping[str, Weights] = {}
+
+    def weights_of(self, model: str) -> Weights:
+        return self.weights.get(model) or self.weights[""]
