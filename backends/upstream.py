@@ -44,10 +44,14 @@ class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """Work at a replica. `ready` is False while it loads, restarts or drains, with `why_not` in words."""
+    """Work at a replica. `ready` is False while it loads, restarts or drains, with `why_not` in words.
+
+    `gave_up`: it is not ready and will not be by waiting.
+    """
 
     ready: bool = True
     why_not: str = ""
+    gave_up: bool = False
     queued_tokens: int = 0
     running: int = 0
 

@@ -115,7 +115,9 @@ def serve(settings: Settings, say: Say | None = None) -> None:
     if live.is_hopeless:
         if say:
             say(
-                "\n".join(["no model can ever answer:", *(f"  {replica.model}: {replica.why_not}" for replica in live)])
+                "\n".join(
+                    ["no model can ever answer:", *(f"  {replica.model}: {replica.load().why_not}" for replica in live)]
+                )
             )
         sys.exit(1)
 

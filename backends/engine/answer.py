@@ -15,8 +15,8 @@ from backends.upstream import TimeLimits
 class LocalAnswer:
     """Choices `0..len(job_ids) - 1`, each one job. Closing cancels the jobs that have not ended.
 
-    Iterating raises UpstreamError: engine_failed, stream_cut, the time limit that was passed, or unsupported for a
-    schema that turned out to be beyond the limits.
+    Iterating raises UpstreamError: engine_failed, overloaded (no memory), stream_cut, the time limit that was passed, or
+    unsupported for a schema that turned out to be beyond the limits.
     """
 
     def __init__(self, engine: EngineApi, mailbox: Mailbox, job_ids: list[int], limits: TimeLimits) -> None:
@@ -79,7 +79,7 @@ class LocalAnswer:
             case "error" if output.param:
                 self._fail("unsupported", output.error, output.param)
             case "error":
-                self._fail("engine_failed", output.error)
+                self._fail(output.kind, output.error)
             case _ if output.error == DEADLINE:
                 self._fail("total_timeout", output.error)
             case _:

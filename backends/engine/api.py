@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from backends.errors import Kind
 from backends.messages import Sampling, TokenLogprob, Usage
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ EndReason = Literal["stop", "length", "cancelled", "error"]
 class Output:
     """What one step added to one job. `end` is set on the last Output; `error` explains end == "error".
 
-    `param` names the field of the request that is at fault then, if one is.
+    `param` names the field of the request that is at fault then, if one is; `kind` says what kind of failure it is.
     """
 
     job_id: int
@@ -79,6 +80,7 @@ class Output:
     usage: Usage | None = None
     error: str = ""
     param: str = ""
+    kind: Kind = "engine_failed"
 
 
 @dataclass(slots=True, frozen=True)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from backends.engine.api import BLOCK_TOKENS, EngineLoad, GrammarFault, Job, LanguageModel, Output
 from backends.engine.blocks import BlockPool
+from backends.engine.budget import Budget
 from backends.engine.draft.costs import StepCosts
 from backends.engine.logprobs import read_logprobs
 from backends.engine.ragged import ragged
 from backends.engine.sampler import Sampler
-from backends.engine.scheduler import Budget, Chunk, Scheduler
+from backends.engine.scheduler import Chunk, Scheduler
 from backends.engine.sequence import Sequence
 from backends.engine.speculate import Speculator
 from backends.engine.transcript import Transcript, Vocabulary

@@ -107,6 +107,7 @@ class LocalUpstream:
         return Load(
             ready=not why_not,
             why_not=why_not,
+            gave_up=self.engine.gave_up,
             queued_tokens=load.queued_tokens,
             running=load.running + load.waiting,
         )

@@ -1,21 +1,22 @@
 """The engine: one thread that owns the model. Orders in, schedule, run, commit, deliveries out.
 
 A fault of the model ends the jobs under way with an honest error, then the model is built anew, later and later if it keeps
-failing. Nobody waits for an answer that will not come.
+failing, and not at all once it has failed alike too often. Nobody waits for an answer that will not come.
 """
 
 import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Thread, current_thread
 
 from backends.engine.api import EngineLoad, Job, Output
 from backends.engine.batch import Batch, BatchStats
 from backends.engine.fits import refuse_unfit
 from backends.engine.inbox import Cancel, Deliver, Inbox, Order, Submit
-from backends.errors import UpstreamError
+from backends.engine.restart import PATIENT, Faults, Restart
+from backends.errors import Kind, UpstreamError
 from backends.messages import Sampling
 
 log = logging.getLogger(__name__)
@@ -30,26 +31,11 @@ NO_LOAD = EngineLoad(waiting=0, running=0, queued_tokens=0, free_blocks=0, total
 NO_STATS = BatchStats()
 
 
-@dataclass(slots=True, frozen=True)
-class Restart:
-    """Seconds before a failed model is built again: doubled from `first_s` to `most_s`, reset by `calm_s` of service."""
-
-    first_s: float = 0.5
-    most_s: float = 30.0
-    calm_s: float = 60.0
-
-    def pause_s(self, failures: int) -> float:
-        """
-        >>> [Restart().pause_s(n) for n in (1, 2, 9)]
-        [0.5, 1.0, 30.0]
-        """
-        return float(min(self.most_s, self.first_s * 2 ** (failures - 1)))
-
-
 class Engine:
     """`build` makes a fresh batch around a freshly loaded model; it runs on the engine's thread, at start and after a fault.
 
     `step_ended` is called on that thread after the deliveries of each step: the place for one wake-up for all jobs.
+    `gave_up`: the model could not be built, and no more tries are made; `why_not` has the reason.
     """
 
     def __init__(
@@ -59,7 +45,7 @@ class Engine:
         max_jobs: int = 320,
         step_ended: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        restart: Restart = Restart(),
+        restart: Restart = PATIENT,
         name: str = "engine",
     ) -> None:
         self._build = build
@@ -72,6 +58,7 @@ class Engine:
         self._stats = NO_STATS
         self._why_not = LOADING
         self._is_draining = False
+        self.gave_up: bool = False
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -122,17 +109,19 @@ class Engine:
             self._thread.join(CLOSE_WAIT_S)
 
     def _run(self) -> None:
-        failures = 0
+        faults = Faults(self._restart)
         while not self._inbox.is_closed:
             started = self._clock()
             try:
                 self._serve(self._open())
             except Exception as fault:
-                failures = 1 if self._clock() - started > self._restart.calm_s else failures + 1
+                faults.book(fault, was_ready=self._batch is not None, lived_s=self._clock() - started)
+                if faults.is_hopeless:
+                    return self._give_up(fault, faults.builds)
                 log.exception("the engine failed and is built again")
-                self._fail(f"engine restarting: {type(fault).__name__}: {fault}")
-                self._inbox.pause(self._restart.pause_s(failures))
-        self._fail("the engine was closed")
+                self._fail(f"engine restarting: {told(fault)}", kind_of(fault))
+                self._inbox.pause(faults.pause_s)
+        return self._fail("the engine was closed")
 
     def _open(self) -> Batch:
         self._why_not = self._why_not or LOADING
@@ -186,11 +175,33 @@ class Engine:
             log.exception("a consumer failed; its job is cancelled")
             self._inbox.cancel(output.job_id)
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: str, kind: Kind = "engine_failed") -> None:
         self._why_not = why
         self._batch = None
         self._load = NO_LOAD
-        self._deliver([Output(job_id, end="error", error=why) for job_id in self._inbox.abandon()])
+        abandoned = self._inbox.abandon()
+        self._deliver([Output(job_id, end="error", error=why, kind=kind) for job_id in abandoned])
+
+    def _give_up(self, fault: Exception, builds: int) -> None:
+        """Closed before it is emptied, so that no job comes in behind the last look."""
+        log.error("the engine failed %d times alike and is given up", builds, exc_info=fault)
+        self._inbox.close()
+        self._fail(f"given up after {builds} tries: {told(fault)}")
+        self.gave_up = True
+
+
+def told(fault: Exception) -> str:
+    """
+    >>> told(MemoryError()), told(OSError("no such file"))
+    ('MemoryError', 'OSError: no such file')
+    """
+    name = type(fault).__name__
+    return f"{name}: {fault}" if str(fault) else name
+
+
+def kind_of(fault: Exception) -> Kind:
+    """A want of memory passes: whoever asks again in a moment, or somebody else, may be answered."""
+    return "overloaded" if isinstance(fault, MemoryError) else "engine_failed"
 
 
 def warm_up(batch: Batch) -> None:

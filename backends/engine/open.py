@@ -6,6 +6,7 @@ from pathlib import Path
 
 from backends.engine.api import BLOCK_TOKENS, LanguageModel
 from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.courier import Courier
 from backends.engine.draft.costs import StepCosts, measured
 from backends.engine.draft.drafter import Drafter
@@ -14,7 +15,6 @@ from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
-from backends.engine.scheduler import Budget
 from backends.engine.speculate import Speculator
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.opening import OpenedWeights, open_weights

@@ -13,30 +13,11 @@ from typing import Protocol
 
 from backends.engine.api import BLOCK_TOKENS
 from backends.engine.blocks import BlockPool, blocks_for
+from backends.engine.budget import Allowance, Budget
 from backends.engine.sequence import Sequence
 from backends.engine.waiting import ServedTokens, WaitingLine
 
 _rank = attrgetter("rank")
-
-
-@dataclass(slots=True, frozen=True)
-class Budget:
-    """Bounds of a step. `mixed_rows` while anything decodes, `prefill_rows` otherwise; prompts get `least_prefill` always.
-
-    128 mixed rows keep a step short on a CPU, where cost is linear beyond some 8 rows; 512 fill a step without decodes.
-    """
-
-    max_running: int = 64
-    mixed_rows: int = 128
-    prefill_rows: int = 512
-    least_prefill: int = BLOCK_TOKENS
-
-    def half(self) -> "Budget":
-        return Budget(
-            max_running=max(1, self.max_running // 2),
-            mixed_rows=max(BLOCK_TOKENS, self.mixed_rows // 2),
-            prefill_rows=max(BLOCK_TOKENS, self.prefill_rows // 2),
-        )
 
 
 @dataclass(slots=True)
@@ -70,13 +51,17 @@ class Scheduler:
 
     def __init__(self, pool: BlockPool, budget: Budget, drafting: Drafting | None = None) -> None:
         self.pool = pool
-        self.budget = budget
+        self._allowance = Allowance(budget)
         self.drafting = drafting
         self.served = ServedTokens()
         self.waiting = WaitingLine(self.served)
         self.running: list[Sequence] = []
         self.preemptions = 0
         self.computed_tokens = 0
+
+    @property
+    def budget(self) -> Budget:
+        return self._allowance.budget
 
     def add(self, sequence: Sequence) -> None:
         """Queue a sequence that fits: its prompt and output together need at most the whole pool."""
@@ -94,6 +79,7 @@ class Scheduler:
 
     def plan(self) -> list[Chunk]:
         """Rows of the next step; empty when there is nothing to do. Preempts where blocks are short."""
+        self._allowance.step()
         chunks = self._decodes()
         room = self._prefill_room(sum(chunk.rows for chunk in chunks))
         for sequence in [running for running in self.running if running.missing > 1]:
@@ -116,12 +102,10 @@ class Scheduler:
 
         Nothing of the step is booked, and nothing it published may be found. Raises MemoryError at the smallest step.
         """
-        if self.budget.prefill_rows <= BLOCK_TOKENS and self.budget.max_running == 1:
-            raise MemoryError("the model has no memory for the smallest step")
+        self._allowance.shrink()
         self.pool.clear()
         for sequence in reversed(self.running.copy()):
             self._preempt(sequence)
-        self.budget = self.budget.half()
 
     def _decodes(self) -> list[Chunk]:
         for sequence in [running for running in self.running if running.missing == 1]:

@@ -40,4 +40,4 @@ def warnings_of(live: Live) -> Iterator[str]:
         if replica.lacks:
             yield f"warning: model {replica.model}: {replica.lacks}"
         elif replica.failed:
-            yield f"warning: model {replica.model} did not open: {replica.why_not}"
+            yield f"warning: model {replica.model} did not open: {replica.load().why_not}"

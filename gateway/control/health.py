@@ -42,8 +42,8 @@ class Health(msgspec.Struct, frozen=True):
 def health_of(gateway: Gateway) -> Health:
     """Ready means: no engine in this process still loads, some replica of any model is ready, and we are not stopping.
 
-    A remote replica that is down, or an engine that did not open, is told of, and does not take the gateway out: the
-    other models still answer.
+    A remote replica that is down, or an engine that did not open or gave up, is told of, and does not take the gateway
+    out: the other models still answer.
     """
     live = gateway.live
     models = {name: [_replica_health(replica) for replica in group] for name, group in live.replicas.items()}

@@ -39,8 +39,8 @@ class LiveBuilder:
         return loaded.policy
 
     def live(self, policy: Policy, before: Live | None) -> Live:
-        """Raises BadSettings."""
-        kept = {replica.built_from: replica for replica in before or ()}
+        """Raises BadSettings. A replica that gave up is made anew: whoever reads the policy again wants another try."""
+        kept = {replica.built_from: replica for replica in before or () if not replica.failed}
         replicas = {
             name: tuple(kept.get(fresh.built_from, fresh) for fresh in self._replicas(model))
             for name, model in policy.models.items()

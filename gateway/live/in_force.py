@@ -14,6 +14,10 @@ from policies.policy import Policy
 READY_POLL_S = 0.05
 
 
+class GaveUp(Exception):
+    """An engine that will not be ready; the message says which and why."""
+
+
 class Estimates(Protocol):
     """How hard a question is, within a time or not at all."""
 
@@ -49,7 +53,7 @@ class Live:
     @property
     def is_hopeless(self) -> bool:
         """Whether nobody will ever answer: every replica is an engine of this process that did not open."""
-        return bool(self._by_call) and all(replica.failed for replica in self)
+        return bool(self._by_call) and all(replica.did_not_open for replica in self)
 
     def enter(self) -> None:
         self._requests += 1
@@ -62,13 +66,20 @@ class Live:
     async def open(self, within_s: float) -> None:
         """Open what is not open yet and wait until every engine in this process is ready.
 
-        Raises what opening raised, and TimeoutError.
+        Raises what opening raised, GaveUp, and TimeoutError.
         """
         for replica in self:
             await replica.open_off_loop()
         async with asyncio.timeout(within_s):
-            while any(replica.is_local and not replica.load().ready for replica in self):  # noqa: ASYNC110  only asking tells
+            while not self._is_ready():  # noqa: ASYNC110  only asking tells
                 await asyncio.sleep(READY_POLL_S)
+
+    def _is_ready(self) -> bool:
+        loads = [(replica.model, replica.load()) for replica in self if replica.is_local]
+        for model, load in loads:
+            if load.gave_up:
+                raise GaveUp(f"{model}: {load.why_not}")
+        return all(load.ready for _, load in loads)
 
     async def retire(self) -> None:
         """Wait for the requests under way, then close the replicas that no other policy in force names."""

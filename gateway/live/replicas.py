@@ -7,6 +7,8 @@ the ones before it.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from backends.upstream import Load, Upstream
 from gateway.live.unawaited import in_daemon
 
@@ -16,8 +18,7 @@ class Replica:
     """An upstream, or what opens one that takes its time.
 
     `built_from` is what the upstream was made of: a reload keeps a replica whose parts are the same. `lacks` says what
-    the configuration owes it. `failed`: it did not open, and will not by waiting. `lives` counts the policies in force
-    that name it.
+    the configuration owes it. `did_not_open`: opening raised `why_not`. `lives` counts the policies in force that name it.
     """
 
     model: str
@@ -28,7 +29,7 @@ class Replica:
     lacks: str = ""
     upstream: Upstream | None = None
     why_not: str = "loading"
-    failed: bool = False
+    did_not_open: bool = False
     running: int = 0
     queued_tokens: int = 0
     lives: int = 0
@@ -36,13 +37,12 @@ class Replica:
     def load(self) -> Load:
         """The replica's own word on its load, or ours where we know of more work."""
         if self.lacks or self.upstream is None:
-            return Load(ready=False, why_not=self.lacks or self.why_not)
+            return Load(ready=False, why_not=self.lacks or self.why_not, gave_up=self.did_not_open)
         own = self.upstream.load()
         if own.running >= self.running and own.queued_tokens >= self.queued_tokens:
             return own
-        return Load(
-            ready=own.ready,
-            why_not=own.why_not,
+        return msgspec.structs.replace(
+            own,
             queued_tokens=max(own.queued_tokens, self.queued_tokens),
             running=max(own.running, self.running),
         )
@@ -53,10 +53,15 @@ class Replica:
             return
         try:
             self.upstream = await in_daemon(self.open, f"open {self.model}")
-            self.failed = False
+            self.did_not_open = False
         except Exception as error:
-            self.why_not, self.failed = str(error) or type(error).__name__, True
+            self.why_not, self.did_not_open = str(error) or type(error).__name__, True
             raise
+
+    @property
+    def failed(self) -> bool:
+        """Whether it will not be ready by waiting."""
+        return self.load().gave_up
 
     @property
     def is_loading(self) -> bool:

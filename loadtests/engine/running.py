@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from backends.engine.api import Job, LanguageModel
 from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.draft.costs import StepCosts, measured
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.models.native_model import NativeModel
-from backends.engine.scheduler import Budget
 from backends.engine.speculate import Speculator
 from backends.engine.transcript import Detokeniser, Vocabulary
 from backends.engine.weights.opening import OpenedWeights

@@ -8,8 +8,8 @@ from stub_models import FreeRows, StubVocabulary
 
 from backends.engine.api import EndReason, Job, LanguageModel, Output
 from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.draft.drafter import Drafter
-from backends.engine.scheduler import Budget
 from backends.engine.speculate import Speculator
 from backends.engine.transcript import Vocabulary
 from backends.messages import Sampling, TokenLogprob, Usage

@@ -3,8 +3,8 @@
 from generating import ENDLESS, Answer, batch_of, finish, job, run
 from stub_models import PrefixModel
 
+from backends.engine.budget import Budget
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.scheduler import Budget
 
 
 def alone(each):

@@ -9,8 +9,8 @@ from generating import ENDLESS, GREEDY, batch_of, job, run
 from stub_models import BagModel, FailingModel, FreeRows, PrefixModel, StubVocabulary
 
 from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.draft.model import READ_ROWS, ModelDrafter
-from backends.engine.scheduler import Budget
 from backends.engine.speculate import Speculator
 from backends.messages import Sampling
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from stub_models import FixedDrafter, OracleDrafter, PrefixModel, StubVocabulary
 
 from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.draft.costs import PRIOR_SHARE, SIZES, StepCosts, measured
 from backends.engine.draft.drafter import Wanted
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
 from backends.engine.draft.worth import LEAST_GAIN, worthwhile
-from backends.engine.scheduler import Budget
 from backends.engine.sequence import Sequence
 from backends.engine.speculate import TRY_SHARE, Speculator
 

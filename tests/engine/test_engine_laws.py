@@ -8,8 +8,8 @@ import pytest
 from generating import ENDLESS, GREEDY, Answer, batch_of, finish, job, run
 from stub_models import FailingModel, OracleDrafter, PrefixModel, StubVocabulary
 
+from backends.engine.budget import Budget
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.scheduler import Budget
 from backends.messages import Sampling
 
 SETTINGS = {

@@ -7,9 +7,9 @@ import torch
 from generating import GREEDY, batch_of, job, run
 from stub_models import OracleDrafter, StubVocabulary
 
+from backends.engine.budget import Budget
 from backends.engine.draft.model import ModelDrafter
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.scheduler import Budget
 from backends.messages import Sampling
 
 VOCABULARY = StubVocabulary({token: f"{token} " for token in range(512)}, eos=2, size=512)

@@ -9,8 +9,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from stub_models import PrefixModel, StubVocabulary
 
 from backends.engine.api import BLOCK_TOKENS
+from backends.engine.budget import Budget
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.scheduler import Budget
 from backends.messages import Sampling
 
 BLOCKS = 8

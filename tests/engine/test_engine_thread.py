@@ -9,7 +9,8 @@ from generating import ENDLESS, GREEDY, PATIENCE_S, batch_of, job, run, until
 from stub_models import PrefixModel
 
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.loop import Engine, Restart
+from backends.engine.loop import Engine
+from backends.engine.restart import Restart
 from backends.errors import UpstreamError
 from backends.messages import Sampling
 
@@ -156,6 +157,96 @@ def test_a_model_that_cannot_be_built_is_tried_again_and_nobody_hangs(house):
     until(lambda: not engine.why_not)
 
     assert engine.window == 64 * 16
+
+
+def test_a_model_that_fails_alike_at_every_build_is_given_up_and_says_so(house):
+    home = house(OSError("no such weights"))
+    engine = home.engine
+
+    until(lambda: engine.gave_up)
+
+    assert home.built == AT_ONCE.builds
+    assert engine.why_not == f"given up after {AT_ONCE.builds} tries: OSError: no such weights"
+    with pytest.raises(UpstreamError, match="no such weights") as refusal:
+        engine.submit(job((1,), 1), print)
+    assert not refusal.value.sent
+
+
+def test_faults_of_other_kinds_and_of_models_that_were_ready_do_not_give_an_engine_up(house):
+    broken, outputs = SteppedModel(), Queue()
+    kinds = [OSError("a"), ValueError("b")] * AT_ONCE.builds
+    home = house(*kinds, broken)
+    for number in range(AT_ONCE.builds + 1):
+        home.ready()
+        broken.fault = ValueError(f"in service {number}")
+        home.engine.submit(job((1, 2), 50), outputs.put)
+        assert last_of(outputs).error.endswith(f"in service {number}")
+        broken.fault = None
+
+    home.ready()
+    assert not home.engine.gave_up
+
+
+def test_a_job_that_comes_while_the_engine_is_given_up_is_refused_or_ended_never_lost(house):
+    engine = house(OSError("no such weights")).engine
+    outputs, fates = Queue(), 0
+
+    while not engine.gave_up:
+        try:
+            engine.submit(job((1,), 1), outputs.put)
+            fates += 1
+        except UpstreamError:
+            pass
+
+    for _ in range(fates):
+        assert last_of(outputs).end == "error"
+
+
+def test_a_model_without_any_memory_ends_its_jobs_as_overloaded(house):
+    broken, outputs = SteppedModel(), Queue()
+    engine = house(broken, PrefixModel()).ready().engine
+    broken.fault = MemoryError()
+
+    engine.submit(job((1, 2), 50), outputs.put)
+
+    failed = last_of(outputs)
+    assert (failed.end, failed.kind) == ("error", "overloaded")
+    assert "no memory for the smallest step" in failed.error
+
+
+def test_a_job_that_is_cancelled_before_its_turn_computes_nothing(house):
+    model, outputs = SteppedModel(), Queue()
+    engine = house(model).ready().engine
+    computed = engine.stats().computed_tokens
+    model.is_held = True
+    engine.submit(job((1,) * 10, 3), outputs.put)
+    assert model.asked.acquire(timeout=PATIENCE_S)
+
+    engine.cancel(engine.submit(job((2,) * 500, 100), outputs.put))
+    model.is_held = False
+    model.leave.release()
+
+    ends = {last_of(outputs).end, last_of(outputs).end}
+    assert ends == {"cancelled", "length"}
+    until(lambda: engine.load().running == 0)
+    assert engine.stats().computed_tokens - computed == 10 + 2
+
+
+def test_a_cancel_in_a_long_prompt_waits_for_the_step_under_way_and_no_other(house):
+    model, outputs = SteppedModel(blocks=256), Queue()
+    engine = house(model).ready().engine
+    model.is_held = True
+    job_id = engine.submit(job((1, 2, 3) * 1000, 100), outputs.put)
+    assert model.asked.acquire(timeout=PATIENCE_S)
+    before = engine.stats().computed_tokens
+
+    engine.cancel(job_id)
+    model.leave.release()
+
+    assert last_of(outputs).end == "cancelled"
+    until(lambda: engine.load().free_blocks == 256)
+    assert engine.stats().computed_tokens - before == 512
+    assert engine.load().queued_tokens == 0
 
 
 def test_while_the_model_is_not_there_jobs_are_refused_with_the_reason(house):

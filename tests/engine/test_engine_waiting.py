@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stub_models import PrefixModel, StubVocabulary
 
-from backends.engine.scheduler import Budget
+from backends.engine.budget import Budget
 from backends.engine.sequence import Sequence
 from backends.engine.waiting import ServedTokens, WaitingLine
 

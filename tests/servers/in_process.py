@@ -2,20 +2,22 @@
 
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from engine.stub_models import StubVocabulary
 from servers.running_gateway import QUIET, RunningGateway, serving
 
 from backends.engine.api import LanguageModel
 from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.courier import Courier
 from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
-from backends.engine.scheduler import Budget
+from backends.engine.restart import Restart
 from gateway.control.reload import PolicyRefused, Reloader
 from gateway.control.upkeep import Upkeep
 from gateway.house import Gateway
@@ -35,11 +37,12 @@ from policies.policy import Policy, Route
 WINDOW = 512
 
 
-def engine_of(model: LanguageModel, vocabulary: StubVocabulary, grammars: Grammars | None) -> LocalUpstream:
+def engine_of(build: Callable[[], Batch], vocabulary: StubVocabulary, **options: Any) -> LocalUpstream:
+    """An upstream around what `build` makes on the engine's thread; `options` are the upstream's, but for `restart`."""
     courier = Courier()
-    batch = lambda: Batch(model, vocabulary, revision="r", budget=Budget(), clock=time.perf_counter)  # noqa: E731
-    engine = Engine(batch, max_jobs=512, step_ended=courier.step_ended, name="engine under test")
-    return LocalUpstream(engine, courier, vocabulary, revision="r", window=WINDOW, grammars=grammars)
+    restart = options.pop("restart", Restart())
+    engine = Engine(build, max_jobs=512, step_ended=courier.step_ended, restart=restart, name="engine under test")
+    return LocalUpstream(engine, courier, vocabulary, revision="r", window=WINDOW, **options)
 
 
 async def refuses(text: str, before: Live | None) -> Live:
@@ -55,8 +58,22 @@ async def in_process_gateway(
     keys: Sequence[KeyEntry] = (),
 ) -> AsyncIterator[tuple[RunningGateway, LocalUpstream]]:
     """One model `m`, an engine around `model`, that is ready. It can answer in JSON when it has `grammars`."""
-    upstream = engine_of(model, vocabulary, grammars)
+    batch = lambda: Batch(model, vocabulary, revision="r", budget=Budget(), clock=time.perf_counter)  # noqa: E731
+    upstream = engine_of(batch, vocabulary, grammars=grammars)
     can: frozenset[Ability] = frozenset({"json_schema", "logprobs"} if grammars else {"logprobs"})
+    async with gateway_around(upstream, folder, can, keys) as running:
+        await running.until(lambda _: upstream.load().ready)
+        yield running, upstream
+
+
+@asynccontextmanager
+async def gateway_around(
+    upstream: LocalUpstream,
+    folder: Path,
+    can: frozenset[Ability] = frozenset({"logprobs"}),
+    keys: Sequence[KeyEntry] = (),
+) -> AsyncIterator[RunningGateway]:
+    """A gateway of one model `m`, which is `upstream`."""
     entry = Model(name="m", run=Run(weights="none"), fits=Fits(context=WINDOW), can=can)
     policy = Policy(hash="0" * 16, name="test", models={"m": entry}, routes=(Route(name="default", use="m"),))
     replica = Replica("m", entry.replicas[0], "m", lambda: upstream, is_local=True)
@@ -74,5 +91,5 @@ async def in_process_gateway(
     )
     reloader = Reloader(gateway, file, refuses, "")
     async with serving(Built(gateway, Upkeep(gateway, reloader, None, ()), reloader), settings) as running:
-        await running.until(lambda _: replica.load().ready)
-        yield running, upstream
+        await running.until(lambda _: replica.upstream is not None)
+        yield running

@@ -14,6 +14,7 @@ from backends.engine.layers.linear import Int8, Precision, Table, linear
 from backends.engine.layers.pool import Pool
 from backends.engine.layers.rotary import rotary_table
 from backends.engine.models.measured import head_sizes, measured_sizes
+from backends.engine.models.memory import memory_errors
 from backends.engine.models.plan import Group, Pass, Planner
 from backends.engine.spec import ModelSpec, TensorSource
 from policies.catalogue import KvPrecision
@@ -56,8 +57,8 @@ class TorchModel:
         self._scale = spec.head_dim**-0.5
 
     def forward(self, step: Step) -> NDArray[np.float32]:
-        """Logits (m, vocab_size) of the wanted rows."""
-        with torch.inference_mode():
+        """Logits (m, vocab_size) of the wanted rows. Raises MemoryError."""
+        with memory_errors(), torch.inference_mode():
             hidden = torch.cat([self._through(part) for part in self._planner.passes(step)])
             wanted = hidden.index_select(0, torch.from_numpy(step.logit_rows.astype(np.int64)).to(hidden.device))
             parts = [self._logits(_rows(wanted, start, size))[: end - start]

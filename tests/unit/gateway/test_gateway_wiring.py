@@ -99,3 +99,20 @@ async def test_a_changed_key_makes_a_new_replica_and_an_unchanged_one_is_kept(
 @pytest.mark.parametrize("state", ["redis://127.0.0.1:1/0", "rediss://h:1/0"])
 async def test_building_touches_no_network(state: str, tmp_path: Path) -> None:
     build_gateway(settings(tmp_path, state=state))
+
+
+async def test_a_replica_that_will_not_be_ready_by_waiting_is_made_anew_when_the_policy_is_read_again(
+    tmp_path: Path,
+) -> None:
+    policy = "policy: 1\nmodels: {a: {at: 'http://a/v1'}, b: {at: 'http://b/v1'}}\nroutes: [{use: a}]\n"
+    builder = LiveBuilder(settings(tmp_path, policy))
+    before = builder.live(builder.read(policy), None)
+    [failed], [sound] = before.replicas.values()
+    failed.upstream, failed.did_not_open = None, True
+
+    after = builder.live(builder.read(policy), before)
+
+    assert after.replicas["b"] == (sound,)
+    assert after.replicas["a"] != (failed,)
+    assert after.replicas["a"][0].load().ready
+    await builder.aclose()
