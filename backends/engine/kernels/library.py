@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backends.engine.api import Step
+from backends.engine.codes import Codes
 from backends.engine.kernels.build import NativeUnavailable
 
 ABI = 2
@@ -96,6 +97,17 @@ class Library:
         if self.functions.turnout_take(handle, kind, layer, array.ctypes.data, rows, columns):
             raise ValueError(f"tensor {kind.name} of layer {layer} has the wrong shape {array.shape}")
 
+    def take_stored(self, handle: int, kind: Kind, layer: int, stored: Codes) -> None:
+        """Pack a tensor that is integers already. Raises ValueError when shape or precision is not the model's."""
+        values, scales, minima = (
+            None if part is None else np.require(part, requirements=["C", "A"])
+            for part in (stored.values, stored.scales, stored.minima)
+        )
+        places = [None if part is None else part.ctypes.data for part in (values, scales, minima)]
+        shape = (len(stored.values), stored.columns)
+        if self.functions.turnout_take_stored(handle, kind, layer, *places, *shape):
+            raise ValueError(f"tensor {kind.name} of layer {layer} has the wrong shape {shape} or precision")
+
     def rotation(self, handle: int, cosine: FloatArray, sine: FloatArray) -> None:
         """The rotary tables, (positions, head_dim / 2) each, contiguous float32."""
         self.functions.turnout_rotation(handle, cosine.ctypes.data, sine.ctypes.data)
@@ -135,6 +147,10 @@ _SIGNATURES: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "turnout_take": (
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
+    ),
+    "turnout_take_stored": (
+        ctypes.c_int32,
+        (ctypes.c_void_p, *[ctypes.c_int32] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2),
     ),
     "turnout_rotation": (None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
     "turnout_step": (ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),

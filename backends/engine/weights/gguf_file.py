@@ -1,6 +1,5 @@
-"""A GGUF file as weights: metadata → spec, tensors dequantised one at a time from the mapped file."""
+"""A GGUF file as weights: metadata → spec, tensors dequantised one at a time, the file mapped while one is read."""
 
-import mmap
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.fields import Fields
 from backends.engine.weights.gguf_header import Header, read_header
 from backends.engine.weights.limits import CONTEXT, HEADS, LAYERS, VOCABULARY, WIDTH, check_spec
+from backends.engine.weights.mapped import MappedFile
 from backends.engine.weights.shapes import Shape, check_shapes
 
 _FAMILIES: Final[dict[str, Family]] = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
@@ -29,13 +29,13 @@ _INNER = {
 
 
 class GgufFile:
-    """The mapped file. `spec` is checked against the tensors that are there."""
+    """The file's weights. `spec` is checked against the tensors that are there."""
 
     def __init__(self, path: Path) -> None:
         """Raises WeightsError when the file is damaged or its architecture is not supported."""
         self.path = path
-        self.data = _mapped(path)
-        self.header = read_header(memoryview(self.data), path.name)
+        self.file = MappedFile(path)
+        self.header = read_header(self.file.view(0, self.file.size).data, path.name)
         self.places = _places(self.header)
         self.spec = read_spec(self.header, path.name)
         if "rope_freqs.weight" in self.header.tensors:
@@ -54,7 +54,7 @@ class GgufFile:
     def _values(self, own: str) -> NDArray[np.float32]:
         """One tensor by the file's own name."""
         entry = self.header.tensors[own]
-        raw = np.frombuffer(self.data, np.uint8, entry.size, entry.start)
+        raw = self.file.view(entry.start, entry.size)
         values = quants.dequantize(raw.reshape(*entry.shape[:-1], -1), entry.kind)
         own_copy = values if values.flags.writeable else values.copy()
         return np.ascontiguousarray(own_copy, np.float32).reshape(entry.shape)
@@ -71,14 +71,6 @@ def halves_first(weight: NDArray[np.float32], heads: int) -> NDArray[np.float32]
     rows = weight.shape[0]
     pairs = weight.reshape(heads, rows // heads // 2, 2, *weight.shape[1:])
     return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(weight.shape)
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as fault:
-        raise WeightsError(f"{path.name}: cannot be read ({fault})") from fault
 
 
 def _places(header: Header) -> dict[str, str]:

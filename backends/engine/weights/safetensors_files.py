@@ -1,63 +1,89 @@
-"""Safetensors shards as one set of named tensors, mapped, and widened to float32 one at a time."""
+"""Safetensors shards as one set of named tensors, mapped while they are read."""
 
 import json
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 
+from backends.engine.codes import from_bfloat16
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.limits import JSON_BYTES
+from backends.engine.weights.mapped import MappedFile
 from backends.engine.weights.shapes import Shape
 
-_WIDENED = {"F32", "F16", "BF16"}
+KINDS: Final[dict[str, DTypeLike]] = {
+    "F32": np.float32,
+    "F16": np.float16,
+    "BF16": np.uint16,
+    "I8": np.int8,
+    "U8": np.uint8,
+}
+"""How each kind of number lies in memory."""
+
+FLOATS = frozenset({"F32", "F16", "BF16"})
 
 
-class Slice(Protocol):
-    """What safetensors tells of a tensor without reading it."""
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One tensor: the kind of its numbers, its shape, and where it begins in which file."""
 
-    def get_dtype(self) -> str: ...
-
-    def get_shape(self) -> list[int]: ...
+    kind: str
+    shape: Shape
+    file: MappedFile
+    start: int
 
 
 class SafetensorsFiles:
-    """Tensors by the files' own names. Opening checks every header; safetensors itself refuses lengths that lie."""
+    """Tensors by the files' own names, of the given kinds. Opening checks every header; nothing stays mapped."""
 
-    def __init__(self, directory: Path) -> None:
-        """Raises WeightsError: no weights, pickled weights, a missing shard, a damaged header."""
+    def __init__(self, directory: Path, kinds: Collection[str] = FLOATS) -> None:
+        """Raises WeightsError: no weights, pickled weights, a missing shard, a damaged header, another kind of numbers."""
         self.paths = _shards(directory)
-        self._shapes: dict[str, Shape] = {}
-        self._home: dict[str, Path] = {}
-        for path in self.paths:
-            self._list(path)
+        self.entries = {name: entry for path in self.paths for name, entry in _listed(path).items()}
+        for name, entry in self.entries.items():
+            if entry.kind not in kinds:
+                raise WeightsError(
+                    f"{entry.file.path.name}: {name} is stored as {entry.kind}; {', '.join(sorted(kinds))} are read"
+                )
 
     def shapes(self) -> dict[str, Shape]:
-        return self._shapes
+        return {name: entry.shape for name, entry in self.entries.items()}
+
+    def raw(self, name: str) -> NDArray[np.generic]:
+        """The numbers as they are stored (bfloat16 as its bits), read-only. Raises KeyError, WeightsError."""
+        entry = self.entries[name]
+        kind = np.dtype(KINDS[entry.kind])
+        size = int(np.prod(entry.shape, dtype=np.int64)) * kind.itemsize
+        return entry.file.view(entry.start, size).view(kind).reshape(entry.shape)
 
     def tensor(self, name: str) -> NDArray[np.float32]:
-        """Contiguous float32. Raises KeyError."""
-        with safe_open(self._home[name], framework="pt") as file:
-            values: NDArray[np.float32] = file.get_tensor(name).float().numpy()
-        return np.ascontiguousarray(values)
+        """The numbers of a float kind as contiguous float32. Raises KeyError, WeightsError."""
+        found = self.raw(name)
+        if self.entries[name].kind == "BF16":
+            return from_bfloat16(found.astype(np.uint16))
+        return np.array(found, np.float32, order="C")
 
-    def _list(self, path: Path) -> None:
-        try:
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118  # not a mapping
-                    self._note(path, name, file.get_slice(name))
-        except (SafetensorError, OSError) as fault:
-            raise WeightsError(f"{path.name}: damaged or cut short ({fault}); download it again") from fault
 
-    def _note(self, path: Path, name: str, piece: Slice) -> None:
-        if piece.get_dtype() not in _WIDENED:
-            raise WeightsError(
-                f"{path.name}: {name} is stored as {piece.get_dtype()}; {', '.join(sorted(_WIDENED))} are read"
-            )
-        self._shapes[name] = tuple(piece.get_shape())
-        self._home[name] = path
+def _listed(path: Path) -> dict[str, Stored]:
+    """Safetensors itself refuses lengths and offsets that lie; then the header can be believed."""
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as fault:
+        raise WeightsError(f"{path.name}: damaged or cut short ({fault}); download it again") from fault
+    file = MappedFile(path)
+    length = int.from_bytes(file.view(0, 8).tobytes(), "little")
+    described = json.loads(file.view(8, length).tobytes())
+    return {
+        name: Stored(told["dtype"], tuple(told["shape"]), file, 8 + length + told["data_offsets"][0])
+        for name, told in described.items()
+        if name != "__metadata__"
+    }
 
 
 def _shards(directory: Path) -> list[Path]:

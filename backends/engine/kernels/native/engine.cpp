@@ -77,6 +77,12 @@ EXPORT int32_t turnout_take(Engine* engine, int32_t kind, int32_t layer, const f
   return engine->model.take(kind, layer, from, rows, columns) ? OK : BAD_TENSOR;
 }
 
+// minima: null for codes of 8 bits.
+EXPORT int32_t turnout_take_stored(Engine* engine, int32_t kind, int32_t layer, const uint8_t* codes,
+                                   const uint16_t* scales, const uint16_t* minima, int64_t rows, int64_t columns) {
+  return engine->model.take_stored(kind, layer, {codes, scales, minima}, rows, columns) ? OK : BAD_TENSOR;
+}
+
 // cosine, sine: [positions][head_dim / 2]
 EXPORT void turnout_rotation(Engine* engine, const float* cosine, const float* sine) {
   Model& m = engine->model;

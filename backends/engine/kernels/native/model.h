@@ -5,6 +5,7 @@
 
 #include "abi.h"
 #include "panels.h"
+#include "stored.h"
 
 struct Layer {
   Matrix qkv, o, gate_up, down;  // gate_up: each panel 16 gates and the 16 ups they multiply
@@ -51,19 +52,22 @@ class Model {
   // Takes one tensor, row-major float32. False when its size is not what the shape says.
   bool take(int kind, int layer, const float* from, int64_t rows, int64_t columns) {
     if (kind < 0 || kind >= KINDS || layer < 0 || layer >= shape.layers) return false;
-    Layer& l = layers[layer];
-    switch (kind) {
-      case EMBED: return rows == shape.vocab && columns == shape.hidden && (take_embedding(from), true);
-      case HEAD: return pack(head, shape.vocab, shape.hidden, from, rows, columns, [](int n) { return n; });
-      case Q: return pack(l.qkv, q_outputs(), shape.hidden, from, rows, columns, [](int n) { return n; });
-      case K: return pack_kv(l, from, rows, columns, q_outputs());
-      case V: return pack_kv(l, from, rows, columns, q_outputs() + kv_outputs());
-      case O: return pack(l.o, shape.hidden, q_outputs(), from, rows, columns, [](int n) { return n; });
-      case GATE: return pack_mlp(l, from, rows, columns, 0);
-      case UP: return pack_mlp(l, from, rows, columns, 16);
-      case DOWN: return pack(l.down, shape.hidden, shape.mlp, from, rows, columns, [](int n) { return n; });
-      default: return rows == 1 && take_vector(kind, l, from, columns);
-    }
+    if (kind == EMBED) return rows == shape.vocab && columns == shape.hidden && (take_embedding(from), true);
+    const Place to = place(kind, layer);
+    if (!to.matrix) return rows == 1 && take_vector(kind, layers[layer], from, columns);
+    if (rows != to.outputs || columns != to.inputs) return false;
+    for (int n = 0; n < to.outputs; n++) packing::output(*to.matrix, to.output(n), from + n * columns, to.inputs);
+    return true;
+  }
+
+  // The same for integers. False also for a tensor that this model does not hold as such ones.
+  bool take_stored(int kind, int layer, const Stored& from, int64_t rows, int64_t columns) {
+    if (kind < 0 || kind >= KINDS || layer < 0 || layer >= shape.layers) return false;
+    const Place to = place(kind, layer);
+    if (!to.matrix || to.matrix->precision != (from.minima ? INT4 : INT8)) return false;
+    if (rows != to.outputs || columns != to.inputs) return false;
+    for (int n = 0; n < to.outputs; n++) packing::stored(*to.matrix, to.output(n), from, n, to.inputs);
+    return true;
   }
 
   const Shape shape;
@@ -90,18 +94,26 @@ class Model {
     for (auto& [place, offset] : places) *place = weights_.data() + offset;
   }
 
-  template <class Place>
-  static bool pack(Matrix& m, int outputs, int inputs, const float* from, int64_t rows, int64_t columns, Place place) {
-    if (rows != outputs || columns != inputs) return false;
-    for (int n = 0; n < outputs; n++) packing::output(m, place(n), from + static_cast<int64_t>(n) * inputs, inputs);
-    return true;
-  }
-  bool pack_kv(Layer& l, const float* from, int64_t rows, int64_t columns, int at) {
-    return pack(l.qkv, kv_outputs(), shape.hidden, from, rows, columns, [at](int n) { return at + n; });
-  }
-  bool pack_mlp(Layer& l, const float* from, int64_t rows, int64_t columns, int side) {
-    const auto place = [side](int n) { return n / 16 * PANEL + side + n % 16; };
-    return pack(l.gate_up, shape.mlp, shape.hidden, from, rows, columns, place);
+  // Where a tensor's outputs go; `matrix` is null for one that no linear layer holds.
+  struct Place {
+    Matrix* matrix = nullptr;
+    int outputs = 0, inputs = 0, at = 0;
+    bool is_half = false;  // of gate_up, whose panels hold 16 of each
+    int output(int n) const { return is_half ? n / 16 * PANEL + at + n % 16 : at + n; }
+  };
+  Place place(int kind, int layer) {
+    Layer& l = layers[layer];
+    switch (kind) {
+      case HEAD: return {&head, shape.vocab, shape.hidden};
+      case Q: return {&l.qkv, q_outputs(), shape.hidden};
+      case K: return {&l.qkv, kv_outputs(), shape.hidden, q_outputs()};
+      case V: return {&l.qkv, kv_outputs(), shape.hidden, q_outputs() + kv_outputs()};
+      case O: return {&l.o, shape.hidden, q_outputs()};
+      case GATE: return {&l.gate_up, shape.mlp, shape.hidden, 0, true};
+      case UP: return {&l.gate_up, shape.mlp, shape.hidden, 16, true};
+      case DOWN: return {&l.down, shape.hidden, shape.mlp};
+      default: return {};
+    }
   }
   bool take_vector(int kind, Layer& l, const float* from, int64_t n) {
     const auto copy = [&](std::vector<float>& to, int64_t at, int64_t size) {
