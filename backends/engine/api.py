@@ -85,13 +85,17 @@ class Output:
 
 @dataclass(slots=True, frozen=True)
 class EngineLoad:
-    """Counts at this moment. `queued_tokens`: prompt tokens not yet computed, of all waiting and running jobs."""
+    """Counts at this moment. `queued_tokens`: prompt tokens not yet computed, of all waiting and running jobs.
+
+    `active_tokens`: tokens of running jobs that have their KV, which is what the decode of one step reads.
+    """
 
     waiting: int
     running: int
     queued_tokens: int
     free_blocks: int
     total_blocks: int
+    active_tokens: int = 0
 
 
 class EngineApi(Protocol):

@@ -157,6 +157,7 @@ class Batch:
             queued_tokens=sum(live.sequence.prompt_missing for live in self._live.values()),
             free_blocks=self.pool.free,
             total_blocks=self.pool.total,
+            active_tokens=sum(sequence.computed for sequence in running),
         )
 
     def stats(self) -> BatchStats:

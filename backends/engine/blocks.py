@@ -118,6 +118,14 @@ class BlockPool:
         self._empty.extend(self._cached)
         self._cached.clear()
 
+    @property
+    def has_events(self) -> bool:
+        return bool(self._events)
+
+    def digests(self) -> tuple[bytes, ...]:
+        """Every prefix that is resident."""
+        return tuple(self._index)
+
     def drain_events(self) -> Residency:
         changes, complete = tuple(self._events), not self._events_lost
         self._events.clear()

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import msgspec
 
 from backends.engine.answer import LocalAnswer
-from backends.engine.api import BLOCK_TOKENS, Grammar, Job
+from backends.engine.api import BLOCK_TOKENS, EngineLoad, Grammar, Job
 from backends.engine.courier import Courier, Mailbox
+from backends.engine.feed import Place, Told
 from backends.engine.fits import too_long
 from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import Grammars
@@ -100,6 +101,18 @@ class LocalUpstream:
 
     def resident_tokens(self, prepared: Prepared) -> int:
         return min(self.engine.resident_tokens(prepared.blocks), prepared.tokens)
+
+    @property
+    def generation(self) -> str:
+        """Changes whenever the prefix cache was lost."""
+        return self.engine.feed.generation
+
+    def residency_after(self, place: Place | None) -> Told | None:
+        """See `ResidencyFeed.after`."""
+        return self.engine.feed.after(place)
+
+    def engine_load(self) -> EngineLoad:
+        return self.engine.load()
 
     def load(self) -> Load:
         load = self.engine.load()

@@ -13,6 +13,8 @@ from threading import Thread, current_thread
 
 from backends.engine.api import EngineLoad, Job, Output
 from backends.engine.batch import Batch, BatchStats
+from backends.engine.blocks import BlockPool
+from backends.engine.feed import ResidencyFeed
 from backends.engine.fits import refuse_unfit
 from backends.engine.inbox import Cancel, Deliver, Inbox, Order, Submit
 from backends.engine.restart import PATIENT, Faults, Restart
@@ -35,6 +37,7 @@ class Engine:
     """`build` makes a fresh batch around a freshly loaded model; it runs on the engine's thread, at start and after a fault.
 
     `step_ended` is called on that thread after the deliveries of each step: the place for one wake-up for all jobs.
+    `feed` tells which prefixes are resident, from the end of one step to the end of the next.
     `gave_up`: the model could not be built, and no more tries are made; `why_not` has the reason.
     """
 
@@ -49,6 +52,7 @@ class Engine:
         name: str = "engine",
     ) -> None:
         self._build = build
+        self.feed = ResidencyFeed()
         self._inbox = Inbox(max_jobs)
         self._step_ended = step_ended
         self._clock = clock
@@ -129,6 +133,7 @@ class Engine:
         self._why_not = WARMING
         warm_up(batch)
         self._batch = batch
+        batch.pool.drain_events()
         self._publish(batch)
         self._why_not = ""
         return batch
@@ -156,6 +161,15 @@ class Engine:
         """What other threads may see: values, replaced as a whole."""
         self._load = batch.load()
         self._stats = batch.stats()
+        if batch.pool.has_events:
+            self._tell_residency(batch.pool)
+
+    def _tell_residency(self, pool: BlockPool) -> None:
+        news = pool.drain_events()
+        if news.complete:
+            self.feed.publish(news.changes)
+        else:
+            self.feed.replace(pool.digests())
 
     def _deliver(self, outputs: list[Output]) -> None:
         for output in outputs:
@@ -179,6 +193,7 @@ class Engine:
         self._why_not = why
         self._batch = None
         self._load = NO_LOAD
+        self.feed.begin()
         abandoned = self._inbox.abandon()
         self._deliver([Output(job_id, end="error", error=why, kind=kind) for job_id in abandoned])
 
