@@ -10,6 +10,7 @@ from backends.messages import ChatRequest
 from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.request.affinity import Affinity
+from gateway.request.cascade import Cascade
 from gateway.request.drive import Drive, drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
@@ -102,7 +103,8 @@ class ChatCompletions:
         books.decided(judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency)
-        return Drive(live, request, principal.salt, judged, affinity, owner, out, books, total_at)
+        cascade = Cascade(live.policy, request, judged, world.escalations, books)
+        return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at)
 
     def _egress(self, visit: Visit, request: ChatRequest, watch: ClientWatch) -> Egress:
         answer_id = f"chatcmpl-{visit.books.request_id.removeprefix('req_')}"

@@ -2,22 +2,26 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from backends.errors import UpstreamError
-from backends.messages import ChatRequest
-from backends.upstream import Prepared, TimeLimits, UpstreamCall
+from backends.messages import ChatRequest, Event
+from backends.upstream import Answer, Prepared, TimeLimits, UpstreamCall
 from gateway.errors import Misconfigured, RouterError
 from gateway.live.in_force import Live, opened
 from gateway.request.affinity import Affinity
+from gateway.request.cascade import Cascade
 from gateway.request.egress import Egress, speaks
 from gateway.request.faults import from_reject, from_upstream, outcome_of
+from gateway.request.hold import HeldBack
 from gateway.request.judge import Judged, reads_prompt
 from gateway.request.owner import Attempt, Owner
 from gateway.request.settle import Books, Tally
-from gateway.request.told import reason_of, told
-from policies.advance import Outcome, advance, begin
-from policies.decision import Call, Reject
+from gateway.request.told import reason_of, told, why_escalated
+from policies.advance import GivenUp, Outcome, Progress, advance, begin
+from policies.decision import Call, Hold, Reject
 
 log = logging.getLogger("turnout.upstream")
 
@@ -40,6 +44,7 @@ class Drive:
     owner: Owner
     out: Egress
     books: Books
+    cascade: Cascade
     total_at: float
     failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
 
@@ -56,6 +61,23 @@ class Drive:
             self.judged.prepared[call.model] = known
         return known
 
+    def reason(self, call: Call) -> str:
+        """Why `call` is asked."""
+        given_up = self.books.abandoned_by
+        if (
+            given_up is None
+            or any(gone.model == call.model for gone, _ in self.failures)
+            or call.model == given_up.model
+        ):
+            return reason_of(self.judged.decision.reason, call, self.failures)
+        return why_escalated(call, given_up, self.books.why_given_up)
+
+    def announce(self, call: Call) -> None:
+        """From here on the client may get what `call` says, with this head."""
+        self.books.asked = call
+        self.books.reason = self.reason(call)
+        self.out.attempt(call, told(self.books))
+
     def limits(self, now: float) -> TimeLimits:
         set_ = self.live.policy.resilience
         left_s = max(0.001, self.total_at - now)
@@ -70,9 +92,11 @@ async def drive(job: Drive) -> None:
         raise refusal(job, progress.rejected)
     outcome = Outcome()
     while progress.step is not None:
-        outcome = await perform(progress.step, job)
+        outcome = await perform(progress, progress.step, job)
         progress = advance(progress, outcome)
-    if outcome.failed is not None:
+    if progress.sends_kept and progress.second_best is not None:
+        await send_kept(progress.second_best, job)
+    elif outcome.failed is not None:
         call, error = job.failures[-1]
         await tell(job, from_upstream(error, call.model, begun=job.out.begun))
 
@@ -84,10 +108,10 @@ async def tell(job: Drive, error: RouterError) -> None:
     await job.out.fail(error)
 
 
-async def perform(call: Call, job: Drive) -> Outcome:
+async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
     """One attempt: bytes move here and nowhere else. The replica is claimed before the first await."""
     try:
-        await attempt_call(call, job)
+        given_up = await attempt_call(call, progress.holds, job)
     except UpstreamError as error:
         if error.kind not in IN_REQUEST_LOG:
             log.warning("%s at %s: %s: %s", call.model, call.replica, error.kind, error.message)
@@ -95,50 +119,98 @@ async def perform(call: Call, job: Drive) -> Outcome:
             await job.affinity.unreachable(call)
         job.failures.append((call, error))
         return outcome_of(error, stream=job.request.stream, content_sent=job.out.begun)
-    return Outcome(sent=True, content_sent=True)
+    return Outcome(sent=True, content_sent=not given_up, given_up=given_up)
 
 
-async def attempt_call(call: Call, job: Drive) -> None:
+@dataclass(slots=True)
+class Trial:
+    """One attempt: who is asked with which prompt, what it holds and said, and what keeps its answer back, if anything."""
+
+    call: Call
+    prepared: Prepared
+    attempt: Attempt
+    tally: Tally
+    held: HeldBack | None
+
+    @property
+    def given_up(self) -> GivenUp:
+        return self.held.given_up if self.held is not None else ""
+
+
+async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
     """Raises UpstreamError. Whatever happens, the attempt ends and enters the books."""
     prepared = job.prepared(call)
     attempt = job.owner.attempt(call, prepared.tokens, job.judged.resident_tokens(call))
-    tally = Tally(prepared.tokens)
-    job.books.asked = call
-    job.books.reason = reason_of(job.judged.decision.reason, call, job.failures)
-    job.out.attempt(call, told(job.books))
+    held = job.cascade.holding(call, hold, release=lambda: job.announce(call))
+    trial = Trial(call, prepared, attempt, Tally(prepared.tokens), held)
+    job.announce(call)
     try:
-        await relay(call, job, attempt, prepared, tally)
+        await relay(trial, job)
     except UpstreamError as error:
-        await attempt.end(error.kind, tally.best_usage)
+        await attempt.end(error.kind, trial.tally.best_usage)
         raise
     finally:
-        book(call, job, tally)
-        await attempt.end("cancelled", tally.best_usage)
+        book(call, job, trial.tally)
+        await attempt.end("cancelled", trial.tally.best_usage)
+    if held is not None and held.given_up:
+        job.cascade.given_up(call, held, trial.tally.best_usage)
+    else:
+        job.cascade.answered(call)
+    return trial.given_up
 
 
-async def relay(call: Call, job: Drive, attempt: Attempt, prepared: Prepared, tally: Tally) -> None:
-    """Upstream to client, event by event. Raises UpstreamError, for a missed time limit too."""
-    loop, out = asyncio.get_running_loop(), job.out
+async def relay(trial: Trial, job: Drive) -> None:
+    """Upstream to client, event by event, until the end or until the answer is given up. Raises UpstreamError, for a missed
+    time limit too."""
+    loop, attempt, tally = asyncio.get_running_loop(), trial.attempt, trial.tally
     limits = job.limits(loop.time())
     first_at = loop.time() + limits.first_content_s if job.request.stream else job.total_at
+
+    def seen(event: Event) -> None:
+        tally.see(event)
+        job.cascade.hear(event)
+        if not tally.spoke and speaks(event):
+            tally.spoke = True
+            attempt.spoke()
+            deadline.reschedule(job.total_at)
+
     try:
         async with asyncio.timeout_at(first_at) as deadline:
-            await job.affinity.sent(call, prepared)
+            await job.affinity.sent(trial.call, trial.prepared)
+            request = job.cascade.asking(trial.call, trial.held)
             answer = await attempt.start(
-                UpstreamCall(request=job.request, prepared=prepared, limits=limits, headers=attempt.trace_headers)
+                UpstreamCall(request=request, prepared=trial.prepared, limits=limits, headers=attempt.trace_headers)
             )
-            async for event in answer:
-                tally.see(event)
-                if not tally.spoke and speaks(event):
-                    tally.spoke = True
-                    attempt.spoke()
-                    deadline.reschedule(job.total_at)
-                await out.take(event)
+            await pass_on(answer, trial.held, seen, job.out)
+            if trial.given_up:
+                return
             await attempt.end("", tally.usage)
-            await out.finish()
+            await job.out.finish()
     except TimeoutError:
         raise missed(loop.time() >= job.total_at, limits) from None
-    await job.affinity.answered(call, prepared)
+    await job.affinity.answered(trial.call, trial.prepared)
+
+
+async def pass_on(answer: Answer, held: HeldBack | None, seen: Callable[[Event], None], out: Egress) -> None:
+    if held is None:
+        async for event in answer:
+            seen(event)
+            await out.take(event)
+        return
+    async with aclosing(held.through(answer, seen)) as events:
+        async for event in events:
+            await out.take(event)
+
+
+async def send_kept(call: Call, job: Drive) -> None:
+    """Nobody answered better than the whole answer that was given up."""
+    job.books.turned_back(call, job.live.policy.models[call.model].price)
+    job.announce(call)
+    for event in job.cascade.kept:
+        await job.out.take(event)
+    await job.out.finish()
+    job.books.spoke(job.out.begun_at or 0.0)
+    job.cascade.answered(call)
 
 
 def missed(total: bool, limits: TimeLimits) -> UpstreamError:

@@ -32,6 +32,7 @@ def facts_of(
         plan=principal.plan,
         headers={name: headers[name] for name in headers_read if name in headers},
         allowed_models=principal.models,
+        choices=request.n,
         prefix=next((measured.blocks[0].hex() for measured in prepared.values() if measured.blocks), ""),
     )
 

@@ -7,9 +7,10 @@ from typing import cast
 
 from backends.messages import Delta, Event, Finish, FinishReason, Usage, Whole, Wire
 from gateway.errors import RouterError
-from gateway.request.settlement import End, Settlement
+from gateway.request.settlement import End, Judgement, Settlement
 from policies.catalogue import Price
 from policies.decision import Call, Decision
+from policies.escalate.verdict import Verdict
 
 PER_MILLION = 1_000_000
 FREE = Price()
@@ -59,7 +60,7 @@ class Tally:
             self.pieces += 1
             self.reason = reason_of(event.body)
         elif type(event) is Delta:
-            self.pieces += 1
+            self.pieces += len(event.logprobs) or 1
         elif type(event) is Usage:
             self.usage = event
         elif type(event) is Finish:
@@ -94,6 +95,12 @@ class Books:
     usage: Usage | None = None
     price: Price = FREE
     error_code: str = ""
+    judgement: Judgement = ""
+    p_correct: float | None = None
+    why_given_up: str = ""
+    abandoned_by: Call | None = None
+    abandoned: Usage | None = None
+    abandoned_microusd: int = 0
     began_at: float = field(default_factory=time.perf_counter)
 
     def decided(self, decision: Decision) -> None:
@@ -102,6 +109,29 @@ class Books:
     def spoke(self, at: float) -> None:
         """The first content left at this instant; of several attempts only the last one gets so far."""
         self.ttft_ms = (at - self.began_at) * 1_000
+
+    def held_and_sent(self, found: Verdict, *, over_limit: bool) -> None:
+        """An answer that was held back leaves."""
+        self.p_correct = found.p_correct
+        self.judgement = "over_limit" if over_limit else "kept"
+
+    def gave_up(self, call: Call, found: Verdict, usage: Usage | None, price: Price) -> None:
+        """The answer of `call` is abandoned for a larger model's; what it used is charged all the same."""
+        self.judgement, self.p_correct = "escalated", found.p_correct
+        self.abandoned_by, self.abandoned, self.why_given_up = call, usage, found.why
+        self.abandoned_microusd = spend_microusd(price, usage) if usage else 0
+        self.usage = None
+
+    def turned_back(self, call: Call, price: Price) -> None:
+        """Nobody answered better: the answer that was given up is sent after all."""
+        self.judgement = "turned_back"
+        self.usage, self.price, self.answered_by = self.abandoned, price, call
+        self.abandoned_by, self.abandoned, self.abandoned_microusd = None, None, 0
+
+    @property
+    def microusd(self) -> int:
+        """Of the answer and of what was abandoned for it."""
+        return self.abandoned_microusd + (spend_microusd(self.price, self.usage) if self.usage else 0)
 
     def elapsed_ms(self) -> float:
         return (time.perf_counter() - self.began_at) * 1_000
@@ -133,6 +163,11 @@ class Books:
             reason=self.reason,
             answered_by=self.answered_by,
             usage=self.usage,
-            microusd=spend_microusd(self.price, self.usage) if self.usage else 0,
+            microusd=self.microusd,
             error_code=self.error_code,
+            judgement=self.judgement,
+            p_correct=self.p_correct,
+            abandoned_by=self.abandoned_by,
+            abandoned=self.abandoned,
+            abandoned_microusd=self.abandoned_microusd,
         )

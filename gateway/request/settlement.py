@@ -7,6 +7,11 @@ import msgspec
 from backends.messages import Usage
 from policies.decision import Call, Decision
 
+Judgement = Literal["", "kept", "over_limit", "escalated", "turned_back"]
+"""What became of an answer that was held back: "" when none was; kept: it was good enough; over_limit: it was not, but the
+route's share of escalations was spent; escalated: a larger model answered instead; turned_back: none could, so it was sent
+after all."""
+
 End = Literal["stop", "length", "tool_calls", "content_filter", "cancelled", "error", "rejected"]
 
 
@@ -15,7 +20,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
     `status` is the HTTP status that the client saw, or would have seen (499 when it left first). `error_code` is the
     stable code of the error, or "". `answered_by` is None when nobody answered. `reason` says why the last call was made
-    that was: in the decision's words, until a fallback.
+    that was: in the decision's words, until a fallback. `abandoned` is what the call `abandoned_by` used for an answer that
+    was given up; its price `abandoned_microusd` is part of `microusd`.
     """
 
     request_id: str
@@ -33,3 +39,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     microusd: int = 0
     error_code: str = ""
+    judgement: Judgement = ""
+    p_correct: float | None = None
+    abandoned_by: Call | None = None
+    abandoned: Usage | None = None
+    abandoned_microusd: int = 0

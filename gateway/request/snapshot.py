@@ -1,12 +1,13 @@
 """Step 6: one read of the world, as values. The in-flight ledger and every engine's own word, at one instant."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from backends.upstream import Prepared
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
+from gateway.request.escalations import Escalations
 from gateway.state.residency import Residency
 from policies.snapshot import ReplicaState, Snapshot
 
@@ -22,6 +23,7 @@ class World:
     residency: Residency
     now: Clock
     draw: Clock
+    escalations: Escalations = field(default_factory=Escalations)
 
 
 async def guess_residency(
@@ -52,7 +54,7 @@ def take_snapshot(
         model: tuple(_state(replica, prepared.get(model), guessed.get(model, {})) for replica in replicas)
         for model, replicas in live.replicas.items()
     }
-    return Snapshot(replicas=states, now=world.now(), draw=world.draw())
+    return Snapshot(replicas=states, now=world.now(), draw=world.draw(), escalations_off=world.escalations.off())
 
 
 def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, int]) -> ReplicaState:

@@ -42,5 +42,13 @@ def reason_of(decided: str, call: Call, failures: Failures) -> str:
     return f"{call.model}: {what}, " + ", ".join(f"{gone.model} failed ({word_for(why)})" for gone, why in failures)
 
 
+def why_escalated(call: Call, given_up: Call, why: str) -> str:
+    """
+    >>> why_escalated(Call("large", "b"), Call("small", "a"), "p_correct 0.12 under 0.70: a refusal")
+    'large: escalated from small (p_correct 0.12 under 0.70: a refusal)'
+    """
+    return f"{call.model}: escalated from {given_up.model} ({why})"
+
+
 def word_for(error: UpstreamError) -> str:
     return f"status {error.status}" if error.kind == "rejected" and error.status else error.kind

@@ -2,6 +2,9 @@
 
 import re
 
+READS = 1_024
+"""Characters looked at, of the end."""
+
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?")
 
 
@@ -11,7 +14,7 @@ def ends_in_a_fraction(text: str) -> bool:
     >>> ends_in_a_fraction("so each gets 2.67 gallons."), ends_in_a_fraction("#### 18.00"), ends_in_a_fraction("none")
     (True, False, False)
     """
-    found = NUMBER.findall(text)
+    found = NUMBER.findall(text[-READS:])
     if not found or "/" in found[-1]:
         return bool(found)
     return not float(found[-1].replace(",", "")).is_integer()

@@ -25,6 +25,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
 
     Until `tokens` have come, or `hold_s` has passed since the first of them, nothing reaches a streaming client.
     `at_most` is the share of the route's requests that may escalate. `weights` by model, "" for all others.
+    `logprobs_of` are the models that can be asked for the probabilities of their tokens.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     hold_s: float = 0.4
     at_most: float = 1.0
     weights: Mapping[str, Weights] = {}
+    logprobs_of: frozenset[str] = frozenset()
 
     def weights_of(self, model: str) -> Weights:
         return self.weights.get(model) or self.weights[""]

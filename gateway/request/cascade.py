@@ -1,0 +1,106 @@
+"""One request on a route that escalates: who is held back, what became of it, and what is learnt of the route."""
+
+from collections.abc import Callable
+
+from backends.dialects.openai_chat.heard import asking_logprobs
+from backends.messages import ChatRequest, Event, Usage
+from gateway.request.escalations import Escalations
+from gateway.request.hold import HeldBack
+from gateway.request.judge import Judged
+from gateway.request.listen import Listener, wanted_of
+from gateway.request.settle import Books, spend_microusd
+from policies.decision import Call, Hold
+from policies.escalate.plan import Escalation
+from policies.escalate.said import Said
+from policies.escalate.signals import signals_of
+from policies.escalate.verdict import Verdict, verdict
+from policies.policy import Policy
+
+
+class Cascade:
+    """Does nothing on a route that does not escalate."""
+
+    def __init__(
+        self, policy: Policy, request: ChatRequest, judged: Judged, escalations: Escalations, books: Books
+    ) -> None:
+        self._policy = policy
+        self._request = request
+        self._judged = judged
+        self._escalations = escalations
+        self._books = books
+        self._route = judged.decision.route
+        self._plan = plan_of(policy, judged)
+        self._began_small = False
+        self._follower: Listener | None = None
+        self._first_words = ""
+        self.kept: list[Event] = []
+        if self._plan is not None:
+            escalations.asked(self._route, self._plan)
+
+    def asking(self, call: Call, held: HeldBack | None) -> ChatRequest:
+        """The request as this model is asked: with probabilities where its answer is judged by them."""
+        plan = self._plan
+        if held is None or plan is None or "token_quantiles" not in plan.signals or call.model not in plan.logprobs_of:
+            return self._request
+        return asking_logprobs(self._request)
+
+    def holding(self, call: Call, hold: Hold | None, release: Callable[[], None]) -> HeldBack | None:
+        """What keeps the answer of `call` back, if anything does. `release` is called when it may leave."""
+        if hold is None:
+            return None
+        self._began_small = True
+        return HeldBack(
+            plan=self._policy.escalations[hold.escalation],
+            judge=lambda said: self._verdict(call, said),
+            may_escalate=lambda: self._escalations.take(self._route),
+            released=lambda found, spent: self._released(found, spent, release),
+            in_pieces=self._request.stream,
+            asked_logprobs=self._request.sampling.logprobs,
+        )
+
+    def given_up(self, call: Call, held: HeldBack, usage: Usage | None) -> None:
+        """`call` is abandoned for a larger model, which is listened to from here on."""
+        assert held.verdict is not None
+        self.kept = held.events
+        self._first_words = held.listener.said().text
+        self._follower = Listener()
+        self._books.gave_up(call, held.verdict, usage, self._policy.models[call.model].price)
+
+    def hear(self, event: Event) -> None:
+        """An event of whoever took over."""
+        if self._follower is not None:
+            self._follower.hear(event)
+
+    def answered(self, call: Call) -> None:
+        """Somebody answered in full: what that says of the route's escalations."""
+        plan, books = self._plan, self._books
+        if plan is None or not self._began_small:
+            return
+        if self._follower is not None:
+            self._escalations.learnt(self._route, gained=call.model == plan.to and self._is_better(call))
+        if books.usage is not None:
+            alone = spend_microusd(self._policy.models[plan.to].price, books.usage)
+            self._escalations.paid(self._route, spent=books.microusd, alone=alone)
+
+    def _is_better(self, call: Call) -> bool:
+        """Nothing is wrong with it that can be seen, and it does not begin as what was given up."""
+        assert self._follower is not None
+        said = self._follower.said()
+        return not self._verdict(call, said).escalates and not (
+            self._first_words and said.text.strip().startswith(self._first_words.strip())
+        )
+
+    def _verdict(self, call: Call, said: Said) -> Verdict:
+        assert self._plan is not None
+        p_good = self._judged.estimate.p_good.get(self._policy.models[call.model].head)
+        return verdict(self._plan, call.model, signals_of(said, wanted_of(self._request)), p_good)
+
+    def _released(self, found: Verdict, spent: bool, release: Callable[[], None]) -> None:
+        self._books.held_and_sent(found, over_limit=spent)
+        release()
+
+
+def plan_of(policy: Policy, judged: Judged) -> Escalation | None:
+    """The escalation of the route that was taken."""
+    route = next((route for route in policy.routes if route.name == judged.decision.route), None)
+    return policy.escalations.get(route.escalate) if route is not None else None

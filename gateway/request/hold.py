@@ -1,0 +1,110 @@
+"""The hold-back window: the beginning of an answer, kept from the client until it is judged.
+
+Bounded in tokens and in time. It passes everything on after a good verdict, and nothing after a bad one.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+
+from backends.messages import Event
+from backends.upstream import Answer
+from gateway.request.egress import speaks
+from gateway.request.listen import Listener, unmarked
+from policies.advance import GivenUp
+from policies.escalate.plan import Escalation
+from policies.escalate.said import Said
+from policies.escalate.verdict import Verdict
+
+Judge = Callable[[Said], Verdict]
+
+
+@dataclass(slots=True)
+class HeldBack:
+    """One answer of a lower tier. `judge` is asked once; `may_escalate` takes one from the route's share, if there is one.
+
+    `in_pieces`: the client reads a stream; an answer that leaves in one piece is judged when it is all there, however
+    long that takes. `asked_logprobs`: the client wants to see them itself. After `through` is over, `given_up` tells
+    whether the answer was given up and `events` are what was kept.
+    """
+
+    plan: Escalation
+    judge: Judge
+    may_escalate: Callable[[], bool]
+    released: Callable[[Verdict, bool], None]
+    in_pieces: bool
+    asked_logprobs: bool
+    listener: Listener = field(default_factory=Listener)
+    events: list[Event] = field(default_factory=list)
+    verdict: Verdict | None = None
+    given_up: GivenUp = ""
+    _until: float | None = None
+    _over: bool = False
+
+    async def through(self, answer: Answer, seen: Callable[[Event], None]) -> AsyncGenerator[Event, None]:
+        """Events for the client. `seen` is told of each when it arrives. Raises what the answer raises."""
+        source = aiter(answer)
+        pending: asyncio.Future[Event | None] | None = None
+        try:
+            while self.verdict is None:
+                pending = pending or asyncio.ensure_future(anext(source, None))
+                if await self._comes_in_time(pending):
+                    self._arrived(pending.result(), seen)
+                    pending = None
+                else:
+                    self._decide()
+            if self.given_up:
+                return
+            for event in self.events:
+                yield event
+            while not self._over:
+                more = await (pending or anext(source, None))
+                pending = None
+                shown = self._passed(more, seen)
+                if shown is not None:
+                    yield shown
+        finally:
+            await forget(pending)
+
+    async def _comes_in_time(self, pending: "asyncio.Future[Event | None]") -> bool:
+        """The window's clock runs from the first content."""
+        left_s = None if self._until is None else max(0.0, self._until - asyncio.get_running_loop().time())
+        done, _ = await asyncio.wait((pending,), timeout=left_s)
+        return bool(done)
+
+    def _arrived(self, event: Event | None, seen: Callable[[Event], None]) -> None:
+        shown = self._passed(event, seen)
+        if shown is not None:
+            self.events.append(shown)
+        full = self.in_pieces and self.listener.tokens >= self.plan.tokens and not self.listener.ending
+        if self._over or full:
+            self._decide()
+
+    def _passed(self, event: Event | None, seen: Callable[[Event], None]) -> Event | None:
+        """The event as the client may see it; None at the end, and where nothing is left of it."""
+        if event is None:
+            self._over = True
+            return None
+        seen(event)
+        if self.verdict is None:
+            self.listener.hear(event)
+            if self._until is None and self.in_pieces and speaks(event):
+                self._until = asyncio.get_running_loop().time() + self.plan.hold_s
+        return event if self.asked_logprobs else unmarked(event)
+
+    def _decide(self) -> None:
+        self.verdict = self.judge(self.listener.said())
+        if self.verdict.escalates and self.may_escalate():
+            self.given_up = "whole" if self._over else "part"
+        else:
+            self.released(self.verdict, self.verdict.escalates)
+
+
+async def forget(pending: "asyncio.Future[Event | None] | None") -> None:
+    """An event that nobody waits for any more; whoever produces it is closed next."""
+    if pending is None:
+        return
+    pending.cancel()
+    await asyncio.wait((pending,))
+    if not pending.cancelled():
+        pending.exception()
