@@ -5,6 +5,7 @@ from hashlib import sha256
 
 from policies.catalogue import Fits, Model, Price, Run, SecretRef
 from policies.facts import Ability
+from policies.language.escalating import compile_escalations
 from policies.language.inherit import inherited
 from policies.language.matchers import compile_when, headers_of
 from policies.language.schema import PolicyFile
@@ -49,6 +50,9 @@ def compile_policy(
         resilience=_resilience(file),
         affinity=Affinity(file.affinity.max_imbalance, file.affinity.spill_after),
         may_move=file.conversations.may_move,
+        stay_with=file.conversations.stay_with,
+        remember_s=file.conversations.for_,
+        escalations=compile_escalations(file, models),
     )
 
 
@@ -71,6 +75,7 @@ def _route(file: PolicyFile, index: int, choice: Choose | None) -> Route:
         use=entry.use or "",
         choose=choice,
         fallback=None if entry.fallback is None else tuple(entry.fallback),
+        escalate=entry.escalate or "",
     )
 
 

@@ -14,12 +14,13 @@ MOST_ROUNDS = 16
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """`names` are all models that the text declares, also those with faults."""
+    """`names` are all models that the text declares, also those with faults; `escalations` likewise."""
 
     source: Source
     root: Node
     file: PolicyFile
     names: Sequence[str]
+    escalations: Sequence[str] = ()
 
     def at_value(self, path: Path, message: str) -> Problem:
         """A problem with the value at `path`."""
@@ -35,11 +36,11 @@ def draft(source: Source, root: Node) -> tuple[Draft | None, list[Problem]]:
 
     None when too little is left.
     """
-    names = declared(root)
+    names, escalations = declared(root, "models"), declared(root, "escalations")
     problems: list[Problem] | None = None
     for _ in range(MOST_ROUNDS):
         try:
-            return Draft(source, root, PolicyFile.model_validate(plain(root)), names), problems or []
+            return Draft(source, root, PolicyFile.model_validate(plain(root)), names, escalations), problems or []
         except ValidationError as error:
             problems = problems_of(error, source, root) if problems is None else problems
             pruned = _without_faults(root, error)
@@ -49,10 +50,10 @@ def draft(source: Source, root: Node) -> tuple[Draft | None, list[Problem]]:
     return None, problems or []
 
 
-def declared(root: Node) -> list[str]:
-    """Names of the models, as the text has them."""
-    models = root.find("models") if isinstance(root, Entries) else None
-    return [entry.key for entry in models.node.entries] if models and isinstance(models.node, Entries) else []
+def declared(root: Node, section: str) -> list[str]:
+    """Names in this section, as the text has them."""
+    named = root.find(section) if isinstance(root, Entries) else None
+    return [entry.key for entry in named.node.entries] if named and isinstance(named.node, Entries) else []
 
 
 def _without_faults(root: Node, error: ValidationError) -> Node | None:

@@ -8,6 +8,7 @@ import msgspec
 from policies.language import check
 from policies.language.compile import compile_models, compile_policy, text_hash
 from policies.language.draft import Draft, draft
+from policies.language.escalating import escalation_meaning, escalation_names
 from policies.language.faults import nulls
 from policies.language.own_tests import Estimator, run_test
 from policies.language.parse import parse
@@ -34,10 +35,11 @@ def load_policy(text: str, *, name: str, calibrate: Calibrate, estimate: Estimat
     source = Source.of(name, text)
     found, problems = shape(source, text)
     if found is not None:
-        problems = [*problems, *check.references(found)]
+        problems = [*problems, *check.references(found), *escalation_names(found)]
     if found is None or problems:
         return _refused(problems)
     problems = list(check.meaning(found))
+    problems = problems or list(escalation_meaning(found))
     return _refused(problems) if problems else _compiled(found, text, calibrate, estimate)
 
 

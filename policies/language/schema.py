@@ -9,6 +9,7 @@ from policies.language.fields import Name, Title
 from policies.language.sections.affinity import AffinityEntry
 from policies.language.sections.conversations import ConversationsEntry
 from policies.language.sections.difficulty import DifficultyEntry
+from policies.language.sections.escalations import EscalationEntry
 from policies.language.sections.examples import TestEntry
 from policies.language.sections.models import ModelEntry
 from policies.language.sections.resilience import ResilienceEntry
@@ -25,6 +26,9 @@ class PolicyFile(Closed):
         default_factory=DifficultyEntry, description="How hard a request is, and how soon that must be known."
     )
     routes: list[RouteEntry] = Field(min_length=1, description="Which model, for which request; first match wins.")
+    escalations: dict[Name, EscalationEntry] = Field(
+        default={}, description="When an answer is given up for a larger model's, by name."
+    )
     conversations: ConversationsEntry = Field(
         default_factory=ConversationsEntry, description="Changes within a conversation."
     )

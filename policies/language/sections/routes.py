@@ -35,6 +35,9 @@ class ChooseEntry(Closed):
         description="Where to go without an estimate; the target's model when not stated.",
         examples=["large"],
     )
+    adapt: Literal["on", "off"] = Field(
+        default="on", description="`on`: the line between the tiers follows the traffic, so that the target is held."
+    )
 
 
 class RouteEntry(Closed):
@@ -50,3 +53,6 @@ class RouteEntry(Closed):
         default=None, description="Who is asked when the first one fails; the rest of `among` when not stated.",
         examples=[["large", "small"]],
     )  # fmt: skip
+    escalate: str | None = Field(
+        default=None, description="The escalation that judges the answers of lower tiers.", examples=["careful"]
+    )

@@ -1,0 +1,95 @@
+"""`escalations:` as deciding uses them, and what a file may say of them that makes no sense."""
+
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+from policies.catalogue import Model
+from policies.escalate.plan import Escalation, Signal
+from policies.escalate.prior import PRIOR
+from policies.language.draft import Draft
+from policies.language.faults import did_you_mean
+from policies.language.inherit import inherited
+from policies.language.problem import Problem
+from policies.language.schema import PolicyFile
+from policies.language.sections.escalations import EscalationEntry
+from policies.language.sections.routes import RouteEntry
+from policies.language.tree import Path
+from policies.policy import REQUESTED
+
+ALL_SIGNALS: frozenset[Signal] = frozenset(get_args(Signal))
+
+
+def compile_escalations(file: PolicyFile, models: Mapping[str, Model]) -> dict[str, Escalation]:
+    asked = frozenset(name for name in models if tells_logprobs(file, name))
+    return {name: _escalation(name, entry, asked) for name, entry in file.escalations.items()}
+
+
+def tells_logprobs(file: PolicyFile, name: str) -> bool:
+    """An engine of this process does. A server is asked for them only where the file says that it can: one that cannot would
+    refuse the request."""
+    entry = inherited(file.models, name)
+    return entry.run is not None if entry.can is None else "logprobs" in entry.can
+
+
+def escalation_names(draft: Draft) -> Iterator[Problem]:
+    """Models and escalations that are named but not declared."""
+    known = draft.escalations
+    for name, entry in draft.file.escalations.items():
+        if entry.to not in draft.names:
+            told = f"names the model {entry.to}, which is not declared{did_you_mean(entry.to, draft.names)}"
+            yield draft.at_value(("escalations", name, "to"), told)
+    for i, route in enumerate(draft.file.routes):
+        if route.escalate is not None and route.escalate not in known:
+            told = f"names the escalation {route.escalate}, which is not declared{did_you_mean(route.escalate, known)}"
+            yield draft.at_value(("routes", i, "escalate"), told)
+
+
+def escalation_meaning(draft: Draft) -> Iterator[Problem]:
+    """Escalations that nothing ever comes to, and signals that nobody shows."""
+    used = {route.escalate for route in draft.file.routes}
+    for name in draft.file.escalations:
+        if name not in used:
+            told = f"is used by no route; add escalate: {name} to one, or remove it"
+            yield draft.at_key(("escalations", name), told)
+    for i, route in enumerate(draft.file.routes):
+        if route.escalate is not None:
+            yield from _route(draft, ("routes", i, "escalate"), route, draft.file.escalations[route.escalate])
+
+
+def _route(draft: Draft, here: Path, route: RouteEntry, entry: EscalationEntry) -> Iterator[Problem]:
+    if route.use == REQUESTED:
+        yield draft.at_key(here, "has no use: a model named by the client is always honoured")
+        return
+    below = judged_by(route, entry.to)
+    if not below:
+        told = f"goes to {entry.to}, and the route has no lower tier whose answers could be judged"
+        yield draft.at_value(here, told)
+        return
+    mute = [name for name in below if not tells_logprobs(draft.file, name)]
+    if entry.signals is not None and "token_quantiles" in entry.signals and len(mute) == len(below):
+        told = (
+            f"asks for token_quantiles, which {', '.join(mute)} cannot tell; add can: [logprobs] where the server can"
+        )
+        yield draft.at_key(("escalations", str(route.escalate), "signals"), told)
+
+
+def judged_by(route: RouteEntry, to: str) -> list[str]:
+    """The models of the route below `to`."""
+    if route.choose is None:
+        return [name for name in (route.use, *(route.fallback or ())) if name is not None and name != to]
+    among = route.choose.among
+    return among[: among.index(to)] if to in among else list(among)
+
+
+def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str]) -> Escalation:
+    return Escalation(
+        name=name,
+        to=entry.to,
+        under=entry.when.p_correct.under,
+        signals=ALL_SIGNALS if entry.signals is None else frozenset(entry.signals),
+        tokens=entry.hold_back.tokens,
+        hold_s=entry.hold_back.at_most,
+        at_most=entry.at_most,
+        weights={"": PRIOR},
+        logprobs_of=asked,
+    )
