@@ -12,6 +12,7 @@ from gateway.pages import Page
 from gateway.request.chat import PATH, ChatCompletions
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import one_line, send_error, send_head
+from gateway.worker import publish
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]
@@ -57,6 +58,8 @@ class Routes:
         self._table: Mapping[str, Mapping[str, App]] = {
             PATH: {"POST": ChatCompletions(gateway)},
             "/v1/route": {"POST": self._page(pages.route)},
+            "/v1/worker/events": {"GET": self._page(publish.Events())},
+            "/v1/worker/load": {"GET": self._page(publish.load)},
             "/v1/models": {"GET": self._page(pages.list_models)},
             "/healthz": {"GET": self._page(pages.alive)},
             "/readyz": {"GET": self._page(pages.ready)},

@@ -5,6 +5,7 @@ RouterError                 whose fault          code                          s
 │  ├─ BadRequest                                 (of the field) or none        400     never        invalid_request_error
 │  ├─ Unauthorised                               invalid_api_key               401     never        invalid_request_error
 │  ├─ ModelForbidden                             model_not_allowed             403     never        permission_error
+│  ├─ GatewaysOnly                               gateways_only                 403     never        permission_error
 │  ├─ ForeignHost                                host_not_allowed              403     never        permission_error
 │  ├─ NotFound                                   not_found                     404     never        invalid_request_error
 │  ├─ UnknownModel                               model_not_found               404     never        invalid_request_error
@@ -81,6 +82,11 @@ class Unauthorised(ClientFault):
 class ModelForbidden(ClientFault):
     code, status, type = "model_not_allowed", 403, "permission_error"
     now = "GET /v1/models lists the models of this key."
+
+
+class GatewaysOnly(ClientFault):
+    code, status, type = "gateways_only", 403, "permission_error"
+    now = "Its entry in the keys file needs `gateway: true`."
 
 
 class ForeignHost(ClientFault):

@@ -15,6 +15,8 @@ from gateway.settings import Settings
 HostOption = Annotated[str | None, typer.Option(help="address to listen on (default: 127.0.0.1)")]
 PortOption = Annotated[int | None, typer.Option(help="port to listen on (default: 8080; 0 takes a free one)")]
 
+KeysOption = Annotated[Path | None, typer.Option("--keys", help="file with the clients' keys, by hash")]
+
 ONE_MODEL = """policy: 1
 name: worker
 models:
@@ -31,7 +33,7 @@ def serve(
     ] = None,
     host: HostOption = None,
     port: PortOption = None,
-    keys: Annotated[Path | None, typer.Option("--keys", help="file with the clients' keys, by hash")] = None,
+    keys: KeysOption = None,
     state: Annotated[str | None, typer.Option(help="redis://... to share prefix residency between gateways")] = None,
 ) -> None:
     """Start the gateway. It follows changes of the policy file and drains on SIGTERM."""
@@ -49,14 +51,15 @@ def worker(
     kv: Annotated[str, typer.Option(help="tokens in the KV cache, such as 32k")] = "32k",
     host: HostOption = None,
     port: PortOption = None,
+    keys: KeysOption = None,
 ) -> None:
-    """Serve one engine behind the same API, as a replica for another gateway (`at: http://HOST:PORT/v1`)."""
+    """Serve one engine behind the same API, as a replica for another gateway (`at: http://HOST:PORT/v1, worker: true`)."""
     own = Path(weights).expanduser()
     text = one_model_policy(name, str(own.resolve()) if own.exists() else weights, precision, speculate, kv)
     with tempfile.TemporaryDirectory(prefix="turnout-worker-") as folder:
         policy = Path(folder) / "worker.yaml"
         policy.write_text(text, encoding="utf-8")
-        given = {"policy": policy, "host": host, "port": port}
+        given = {"policy": policy, "host": host, "port": port, "keys_file": keys}
         run_server({key: value for key, value in given.items() if value is not None})
 
 

@@ -23,12 +23,16 @@ LONGEST_HOST = 253
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is calling. `models` is None when every model may be used; `salt` keys the tenant's prefix digests."""
+    """Who is calling. `models` is None when every model may be used; `salt` keys the tenant's prefix digests.
+
+    `is_gateway`: it speaks for tenants of its own, and may know what this process holds for them.
+    """
 
     tenant: str = "default"
     plan: str = ""
     models: frozenset[str] | None = None
     salt: bytes = b""
+    is_gateway: bool = False
 
     def may_use(self, model: str) -> bool:
         return self.models is None or model in self.models
@@ -43,6 +47,7 @@ class KeyEntry(BaseModel):
     tenant: str = Field(min_length=1)
     plan: str = ""
     models: frozenset[str] | None = None
+    gateway: bool = False
 
 
 class BadSettings(Exception):
@@ -54,7 +59,7 @@ def tenant_salt(tenant: str) -> bytes:
     return hashlib.blake2b(tenant.encode(), digest_size=16, person=b"turnout-tenant").digest()
 
 
-ANONYMOUS = Principal(salt=tenant_salt("default"))
+ANONYMOUS = Principal(salt=tenant_salt("default"), is_gateway=True)
 
 
 class Identity:
@@ -94,7 +99,13 @@ class Identity:
 
 
 def _principal(entry: KeyEntry) -> Principal:
-    return Principal(tenant=entry.tenant, plan=entry.plan, models=entry.models, salt=tenant_salt(entry.tenant))
+    return Principal(
+        tenant=entry.tenant,
+        plan=entry.plan,
+        models=entry.models,
+        salt=tenant_salt(entry.tenant),
+        is_gateway=entry.gateway,
+    )
 
 
 def name_of(host: str) -> str:
