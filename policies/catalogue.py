@@ -57,7 +57,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """A named entry that can answer. Exactly one of `at` (replica base URLs) and `run` (an engine here) is set.
 
-    `head` is the head of the difficulty artefact that speaks for this model.
+    `worker`: its replicas are workers of ours, which tell what they hold. `head` is the head of the difficulty artefact
+    that speaks for this model.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     run: Run | None = None
     key: SecretRef | None = None
     serves: str = ""
+    worker: bool = False
     price: Price = Price()
     fits: Fits = Fits()
     can: frozenset[Ability] = frozenset()

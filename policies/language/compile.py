@@ -88,6 +88,7 @@ def _model(name: str, entry: ModelEntry) -> Model:
         run=None if entry.run is None else _run(entry.run),
         key=None if entry.key is None else _secret(entry.key),
         serves=entry.serves or name,
+        worker=entry.worker,
         price=_price(entry.price),
         fits=Fits() if fits is None else Fits(fits.context, fits.output),
         can=silent if entry.can is None else frozenset(entry.can),

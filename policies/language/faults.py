@@ -72,7 +72,15 @@ def path_of(fault: ErrorDetails) -> Path:
 def _place(fault: ErrorDetails, root: Node, path: Path) -> At:
     if fault["type"] == "missing":
         return where_key(root, path[:-1])
-    about_key = fault["type"] in ("extra_forbidden", "exactly_one", "empty_range", "expects_nothing", "no_draft")
+    about_key = fault["type"] in (
+        "extra_forbidden",
+        "exactly_one",
+        "empty_range",
+        "expects_nothing",
+        "no_draft",
+        "no_worker",
+        "moves_freely",
+    )
     return where_key(root, path) if about_key or "[key]" in fault["loc"] else where_value(root, path)
 
 

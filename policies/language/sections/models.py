@@ -88,6 +88,10 @@ class ModelEntry(Closed):
         examples=["http://127.0.0.1:9001/v1"],
     )  # fmt: skip
     run: RunEntry | None = Field(default=None, description="Run it in this process instead.")
+    worker: bool = Field(
+        default=False, description="The servers at `at` are `turnout worker`s: their own word on load and blocks is heard.",
+        examples=[True],
+    )  # fmt: skip
     serves: str | None = Field(default=None, min_length=1, description="The name it has there.", examples=["qwen3-8b"])
     key: SecretText | None = Field(
         default=None, description="Where its API key stands, never the key itself.", examples=["env:LARGE_API_KEY"]
@@ -106,3 +110,9 @@ class ModelEntry(Closed):
         default=None, description="The head of the difficulty artefact that speaks for it; its own name when not stated.",
         examples=["small"],
     )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _is_elsewhere(self) -> Self:
+        if self.worker and self.run is not None:
+            raise PydanticCustomError("no_worker", "is a `worker` only at an address; what runs here is heard anyway")
+        return self

@@ -110,7 +110,7 @@ def test_on_loopback_no_keys_are_needed(host: str) -> None:
 )
 def test_without_keys_only_names_of_this_machine_are_answered(host: str, is_here: bool, tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
-    keys.write_text(json.dumps([{"hash": hashlib.sha256(b"k").hexdigest(), "tenant": "default"}]))
+    keys.write_text(json.dumps([{"hash": hashlib.sha256(b"k").hexdigest(), "tenant": "default", "gateway": True}]))
     headers = {"host": host, "x-api-key": "k"}
 
     if is_here:

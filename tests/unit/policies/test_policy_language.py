@@ -355,6 +355,10 @@ BAD = [
         ["4:5 models.small.run names a draft, which only `speculate: draft` uses"],
     ),
     (
+        "policy: 1\nmodels:\n  small: {worker: true, run: {weights: w}}\nroutes: [{use: small}]\n",
+        ["3:3 models.small is a `worker` only at an address; what runs here is heard anyway"],
+    ),
+    (
         HEAD + "routes: [{use: small, when: {prompt_tokens: {}, tenant: {a: b}, has: tools, any: x}}]\n",
         [
             "5:30 routes.0.when.prompt_tokens needs over, under or both",
@@ -376,8 +380,8 @@ BAD = [
         HEAD.replace('small: {at: "http://a/v1",', "price: {at: 'http://a/v1', pric: 1, prise: 2,")
         + "routes: [{use: large}]\n",
         [
-            "3:30 models.price.pric is not a key here; keys here are: at, run, serves, key, price, fits, can, like, head",
-            "3:39 models.price.prise is not a key here; keys here are: at, run, serves, key, price, fits, can, like, head",
+            "3:30 models.price.pric is not a key here; keys here are: at, run, worker, serves, key, price, fits, can, like, head",
+            "3:39 models.price.prise is not a key here; keys here are: at, run, worker, serves, key, price, fits, can, like, head",
         ],
     ),
     # sense
