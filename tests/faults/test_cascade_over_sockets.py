@@ -156,7 +156,9 @@ async def test_when_the_large_model_fails_the_whole_answer_that_was_kept_is_sent
         assert len(world.small.received) == 1
 
 
-async def test_when_the_large_model_fails_after_a_part_was_given_up_the_small_one_is_asked_again(tmp_path: Path) -> None:
+async def test_when_the_large_model_fails_after_a_part_was_given_up_the_small_one_is_asked_again(
+    tmp_path: Path,
+) -> None:
     def answer(got: Received) -> Reply:
         pieces = [told(text, -3.5) for text in ("Per", "haps", " it", " is", " so")]
         return sse_reply(*pieces, finish_chunk(), DONE)
@@ -177,7 +179,9 @@ async def test_a_small_model_that_dies_inside_the_window_is_followed_by_the_larg
         assert response.headers["x-turnout-reason"] == "large: fallback, small failed (stream_cut)"
 
 
-async def test_a_client_that_leaves_inside_the_window_ends_the_small_answer_and_asks_nobody_else(tmp_path: Path) -> None:
+async def test_a_client_that_leaves_inside_the_window_ends_the_small_answer_and_asks_nobody_else(
+    tmp_path: Path,
+) -> None:
     silent = sse_reply(text_chunk("So "), Until(asyncio.Event()))
     async with town(tmp_path, silent, chat_either("no"), more="") as world:
         async with connected(world.gateway.port) as client:
@@ -205,7 +209,9 @@ async def test_what_was_abandoned_is_charged_and_counted(tmp_path: Path) -> None
         await world.ask()
         page = world.gateway.gateway.observer.metrics_page().decode()
 
-    spend = sum(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith("router_spend_microusd"))
+    spend = sum(
+        float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith("router_spend_microusd")
+    )
     assert spend == (100 * 1 + 10 * 2) + (100 * 10 + 20 * 20)
 
 

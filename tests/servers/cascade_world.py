@@ -1,0 +1,235 @@
+"""A small and a large model that say what a script has them say, when it says so, behind the real drive and egress."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from backends.dialects.openai_chat.request import read_chat
+from backends.errors import UpstreamError
+from backends.messages import ChatRequest, Event
+from backends.upstream import Load, Prepared, UpstreamCall
+from gateway.errors import Left, RouterError
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
+from gateway.request.affinity import Affinity
+from gateway.request.cascade import Cascade
+from gateway.request.drive import Drive, drive
+from gateway.request.egress import StreamEgress, WholeEgress
+from gateway.request.identity import ANONYMOUS
+from gateway.request.ingress import AsgiEvent
+from gateway.request.judge import judge
+from gateway.request.owner import Owner
+from gateway.request.settle import Books
+from gateway.request.snapshot import World
+from gateway.request.watch import ClientWatch
+from gateway.state.memory import MemoryResidency
+from gateway.telemetry.observe import NullObservation
+from policies.catalogue import Model, Price
+from policies.escalate.plan import Escalation
+from policies.escalate.prior import PRIOR
+from policies.policy import Policy, Resilience, Route
+
+Beat = tuple[float, Event | UpstreamError]
+"""After so many seconds: an event, or the end by an error."""
+
+ALL = frozenset(("token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "sums", "length"))
+PLAN = Escalation(
+    name="careful",
+    to="large",
+    under=0.5,
+    signals=ALL,
+    tokens=6,
+    hold_s=0.4,
+    weights={"": PRIOR},
+    logprobs_of=frozenset({"small"}),
+)
+
+
+def loop_time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@dataclass(eq=False)
+class Spoken:
+    """One answer under way. `first_at` and `closed_at` on the loop's clock."""
+
+    beats: Sequence[Beat]
+    first_at: float | None = None
+    closed_at: float | None = None
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        for wait_s, event in self.beats:
+            if wait_s:
+                await asyncio.sleep(wait_s)
+            if isinstance(event, UpstreamError):
+                raise event
+            self.first_at = loop_time() if self.first_at is None else self.first_at
+            yield event
+
+    async def aclose(self) -> None:
+        self.closed_at = loop_time() if self.closed_at is None else self.closed_at
+
+
+class Scripted:
+    """An upstream that gives one script after the other; the last one again and again."""
+
+    def __init__(self, *scripts: Sequence[Beat]) -> None:
+        self.scripts = list(scripts)
+        self.answers: list[Spoken] = []
+        self.calls: list[UpstreamCall] = []
+
+    def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
+        return Prepared(tokens=10, exact=True)
+
+    async def start(self, call: UpstreamCall) -> Spoken:
+        self.calls.append(call)
+        beats = self.scripts[min(len(self.calls), len(self.scripts)) - 1]
+        if beats and isinstance(beats[0][1], UpstreamError) and not beats[0][1].sent:
+            raise beats[0][1]
+        self.answers.append(Spoken(beats))
+        return self.answers[-1]
+
+    def resident_tokens(self, prepared: Prepared) -> int | None:
+        return 0
+
+    def load(self) -> Load:
+        return Load()
+
+    async def aclose(self) -> None:
+        pass
+
+
+@dataclass
+class Client:
+    """`pieces` with the instant at which they came."""
+
+    pieces: list[tuple[float, bytes]] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    status: int = 0
+    ends: int = 0
+
+    async def __call__(self, event: AsgiEvent) -> None:
+        if event["type"] == "http.response.start":
+            self.status = event["status"]
+            self.headers = {name.decode(): value.decode() for name, value in event["headers"]}
+        else:
+            self.pieces.append((loop_time(), event.get("body", b"")))
+            self.ends += not event.get("more_body", False)
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(body for _, body in self.pieces)
+
+    @property
+    def text(self) -> str:
+        """What the user reads."""
+        if not self.body.startswith(b"data: "):
+            return str(json.loads(self.body)["choices"][0]["message"]["content"]) if self.body else ""
+        chunks = [json.loads(line[6:]) for line in self.body.split(b"\n\n") if line.startswith(b"data: {")]
+        choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
+        return "".join(choice["delta"].get("content") or "" for choice in choices)
+
+
+@dataclass
+class Came:
+    """What one request came to."""
+
+    client: Client
+    books: Books
+    error: RouterError | None
+    left: bool
+    world: World
+
+
+class Stage:
+    """One policy, `small` escalating to `large`, for any number of requests."""
+
+    def __init__(self, plan: Escalation = PLAN, resilience: Resilience | None = None) -> None:
+        models = {
+            "small": Model(name="small", at=("s",), price=Price(1_000_000, 1_000_000, 2_000_000)),
+            "large": Model(name="large", at=("l",), price=Price(10_000_000, 10_000_000, 20_000_000)),
+        }
+        route = Route(name="default", use="small", escalate=plan.name)
+        self.policy = Policy(
+            hash="h",
+            name="p",
+            models=models,
+            routes=(route,),
+            escalations={plan.name: plan},
+            resilience=resilience or Resilience(),
+        )
+
+    async def play(
+        self,
+        small: Scripted,
+        large: Scripted,
+        *,
+        stream: bool = True,
+        leaves_after_s: float | None = None,
+        world: World | None = None,
+        **fields: object,
+    ) -> Came:
+        """One request from the decision to the books; the client may leave."""
+        world = world or fresh_world()
+        replicas = {
+            "small": (Replica("small", "s", 1, upstream=small),),
+            "large": (Replica("large", "l", 2, upstream=large),),
+        }
+        live = Live(self.policy, replicas)
+        body = {"model": "auto", "messages": [{"role": "user", "content": "q"}], "stream": stream, **fields}
+        request = read_chat(json.dumps(body).encode())
+        came = Came(Client(), Books("req_1"), None, False, world)
+        task = asyncio.current_task()
+        assert task is not None
+        timer = leaves_after_s is not None and asyncio.get_running_loop().call_later(leaves_after_s, task.cancel)
+        try:
+            await self._serve(live, request, came, world)
+        except RouterError as error:
+            came.error = error
+        except asyncio.CancelledError:
+            task.uncancel()
+            came.left = True
+        finally:
+            if timer:
+                timer.cancel()
+        assert asyncio.all_tasks() == {task}, "something is left running"
+        assert [replica.running for replica in live] == [0, 0]
+        assert [replica.queued_tokens for replica in live] == [0, 0]
+        return came
+
+    async def _serve(self, live: Live, request: ChatRequest, came: Came, world: World) -> None:
+        watch = ClientWatch(never)
+        egress = StreamEgress(came.client, request, "id", watch, 60) if request.stream else None
+        out = egress or WholeEgress(came.client, request, "id", watch)
+        async with Owner(live, NullObservation()) as owner:
+            judged = await judge(live, request, ANONYMOUS, {}, world)
+            came.books.decided(judged.decision)
+            cascade = Cascade(live.policy, request, judged, world.escalations, came.books)
+            total_at = loop_time() + live.policy.resilience.total_s
+            affinity = Affinity(live, world.residency)
+            try:
+                await drive(
+                    Drive(
+                        live=live,
+                        request=request,
+                        salt=b"",
+                        judged=judged,
+                        affinity=affinity,
+                        owner=owner,
+                        out=out,
+                        books=came.books,
+                        cascade=cascade,
+                        total_at=total_at,
+                    )
+                )
+            finally:
+                await out.aclose()
+
+
+def fresh_world() -> World:
+    return World(residency=MemoryResidency(10, loop_time), now=lambda: 0.0, draw=lambda: 0.5)
+
+
+async def never() -> AsgiEvent:
+    raise Left("the watch is not entered")
