@@ -193,6 +193,7 @@ class Stage:
         finally:
             if timer:
                 timer.cancel()
+        await asyncio.sleep(0)  # what was cancelled gets its turn
         assert asyncio.all_tasks() == {task}, "something is left running"
         assert [replica.running for replica in live] == [0, 0]
         assert [replica.queued_tokens for replica in live] == [0, 0]
