@@ -65,6 +65,8 @@ class HeldBack:
                     yield shown
         finally:
             await forget(pending)
+            if isinstance(source, AsyncGenerator):
+                await source.aclose()
 
     async def _comes_in_time(self, pending: "asyncio.Future[Event | None]") -> bool:
         """The window's clock runs from the first content."""

@@ -194,7 +194,7 @@ class Stage:
             if timer:
                 timer.cancel()
         await asyncio.sleep(0)  # what was cancelled gets its turn
-        assert asyncio.all_tasks() == {task}, "something is left running"
+        assert asyncio.all_tasks() == {task}, f"left running: {asyncio.all_tasks() - {task}}"
         assert [replica.running for replica in live] == [0, 0]
         assert [replica.queued_tokens for replica in live] == [0, 0]
         return came
