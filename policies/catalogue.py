@@ -38,15 +38,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How an engine in this process runs a model. `weights` and `draft` are pulled names, directories or GGUF files.
 
     `draft` is the model that drafts with `speculate` "draft"; empty, it is the same weights at `draft_precision`.
+    `precision` None is what the weights are held in, else bfloat16; `draft_precision` alike, else int4.
     `temperature` and `top_p` hold for requests that state none.
     """
 
     weights: str
-    precision: Precision = "bfloat16"
+    precision: Precision | None = None
     speculate: Drafter = "off"
     max_draft: int = 8
     draft: str = ""
-    draft_precision: Precision = "int4"
+    draft_precision: Precision | None = None
     kv_tokens: int = 32_768
     kv_precision: KvPrecision = "native"
     max_running: int = 64

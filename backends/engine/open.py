@@ -15,8 +15,10 @@ from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
+from backends.engine.spec import CodedSource
 from backends.engine.speculate import Speculator
 from backends.engine.weights.faults import WeightsError
+from backends.engine.weights.held import precision_of
 from backends.engine.weights.opening import OpenedWeights, open_weights
 from policies.catalogue import Run
 
@@ -30,13 +32,14 @@ def open_engine(run: Run, path: Path, *, draft: Path | None = None, output_token
     """Reads what describes the models and their tokenizers now, loads and warms the models in the background.
 
     `path` is a directory or a GGUF file, and so is `draft`: the weights that `run.draft` names, the same ones when None.
-    Raises what `open_weights` raises, and WeightsError for a draft that speaks other tokens.
+    Raises what `open_weights` raises, and WeightsError for a draft that speaks other tokens, and for a precision that the
+    weights do not have.
     `LocalUpstream.load` tells when it is ready.
     """
     weights = open_weights(path)
-    drafting = _opened_draft(weights, path, draft) if run.speculate == "draft" else None
+    drafting = _opened_draft(run, weights, path, draft) if run.speculate == "draft" else None
     courier = Courier()
-    revision = f"{weights.revision}/{run.precision}/kv-{run.kv_precision}"
+    revision = f"{weights.revision}/{precision_of(weights.source, run.precision)}/kv-{run.kv_precision}"
     engine = Engine(
         lambda: _batch(run, weights, drafting, revision),
         max_jobs=run.max_running + MAX_WAITING,
@@ -56,10 +59,15 @@ def open_engine(run: Run, path: Path, *, draft: Path | None = None, output_token
     )
 
 
-def _opened_draft(weights: OpenedWeights, path: Path, draft: Path | None) -> OpenedWeights:
+def _opened_draft(run: Run, weights: OpenedWeights, path: Path, draft: Path | None) -> OpenedWeights:
     if draft is None or draft == path:
+        if isinstance(weights.source, CodedSource):
+            raise WeightsError(
+                f"{path.name} is held in {weights.source.precision} alone: name other weights as `draft`"
+            )
         return weights
     opened = open_weights(draft)
+    precision_of(opened.source, run.draft_precision)
     if why := weights.tokenizer.differs_from(opened.tokenizer):
         raise WeightsError(f"{draft.name} cannot draft for {path.name}: {why}; a draft needs the same tokenizer")
     return opened
@@ -86,7 +94,7 @@ def _model_drafter(run: Run, draft: OpenedWeights, vocab_size: int) -> ModelDraf
     """Its KV holds as many tokens as the target's, so that it can follow every sequence that runs."""
     own = Run(
         weights=run.draft or run.weights,
-        precision=run.draft_precision,
+        precision=precision_of(draft.source, run.draft_precision, "int4"),
         kv_tokens=run.kv_tokens,
         kv_precision=run.kv_precision,
     )
@@ -98,15 +106,16 @@ def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:
     """Native kernels where they can be built, else torch; both give a row's logits whatever its batch."""
     from backends.engine.models import native_model
 
+    precision = precision_of(weights.source, run.precision)
     why_not = native_model.available_for(weights.spec)
     if why_not is None:
         return native_model.NativeModel(
-            weights.spec, weights.source, run.precision, _blocks(run), kv_precision=run.kv_precision
+            weights.spec, weights.source, precision, _blocks(run), kv_precision=run.kv_precision
         )
     log.warning("%s runs on torch, several times slower than native kernels: %s", run.weights, why_not)
     from backends.engine.models.torch_model import TorchModel
 
-    return TorchModel(weights.spec, weights.source, run.precision, _blocks(run), kv_precision=run.kv_precision)
+    return TorchModel(weights.spec, weights.source, precision, _blocks(run), kv_precision=run.kv_precision)
 
 
 def _blocks(run: Run) -> int:

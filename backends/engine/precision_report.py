@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from backends.engine.api import BLOCK_TOKENS, LanguageModel, Step
 from backends.engine.layers.linear import Precision
 from backends.engine.models.torch_model import TorchModel
+from backends.engine.weights.held import precision_of
 from backends.engine.weights.opening import OpenedWeights, open_weights
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "int4")
@@ -40,9 +41,10 @@ def quantise_report(
 ) -> Iterator[Quality]:
     """One Quality for each precision, as it is measured. `build` makes a model with so many blocks; TorchModel by default.
 
-    Raises WeightsError when the weights cannot be opened.
+    Raises WeightsError when the weights cannot be opened, or are integers already and have no float32 to compare with.
     """
     opened, make = open_weights(path), build or _torch_model
+    precision_of(opened.source, "float32")
     tokens = opened.tokenizer.encode(TEXT)[: opened.spec.context]
     blocks = -(-len(tokens) // BLOCK_TOKENS)
     reference = _log_probabilities(make(opened, "float32", blocks), tokens)

@@ -1,11 +1,14 @@
 """A decoder-only transformer described: its numbers, and the canonical names of its tensors."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from backends.engine.codes import Codes
+    from policies.catalogue import Precision
 
 Family = Literal["llama", "mistral", "qwen2", "qwen3"]
 
@@ -56,4 +59,17 @@ class TensorSource(Protocol):
 
     def tensor(self, name: str) -> "NDArray[np.float32]":
         """The tensor as contiguous float32. Raises KeyError with the name when the file lacks it."""
+        ...
+
+
+@runtime_checkable
+class CodedSource(TensorSource, Protocol):
+    """Weights that are integers already, those of a model of one precision: norms and biases are float32, embeddings
+    bfloat16, all other matrices codes, a tied head too."""
+
+    @property
+    def precision(self) -> "Precision": ...
+
+    def codes(self, name: str) -> "Codes":
+        """A matrix but for the embeddings. Raises KeyError."""
         ...

@@ -1,5 +1,7 @@
-"""`turnout models list | pull | compare`: weights on this machine."""
+"""`turnout models list | pull | quantise | compare`: weights on this machine."""
 
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +14,12 @@ from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from backends.engine.api import LanguageModel
+    from backends.engine.store.quantise import Quantised, StoredPrecision
     from backends.engine.weights.opening import OpenedWeights
     from policies.catalogue import Precision
+
+_QUALITY = ("precision", "perplexity", "divergence (nats)", "same greedy token")
+_PLAIN = ("F32", "F16", "BF16")
 
 app = typer.Typer(help="Weights for engines in this process.", no_args_is_help=True)
 
@@ -51,6 +57,51 @@ def pull(
     say(f"{'reusing' if pulled.reused else 'pulled'} {name}: {pulled.bytes / 1e6:,.0f} MB at {pulled.path}")
 
 
+class Held(StrEnum):
+    """What weights can be written in."""
+
+    bfloat16 = "bfloat16"
+    int8 = "int8"
+    int4 = "int4"
+
+
+@app.command()
+def quantise(
+    name: Annotated[str, typer.Argument(help="a pulled name, a directory, or a .gguf file", show_default=False)],
+    precision: Annotated[Held, typer.Option(help="what to hold them in", show_default=False)],
+    out: Annotated[Path, typer.Option(help="the directory to write; it must not exist", show_default=False)],
+    report: Annotated[bool, typer.Option("--report", help="measure perplexity and agreement with float32 too")] = False,
+    cache: CacheOption = None,
+) -> None:
+    """Write weights in fewer bits as a directory that `run: {weights: DIR}` takes; they compute what rounding at load does."""
+    try:
+        with needs("engine", "quantising reads weights"):
+            made = _quantised(name, _cache(cache), precision.value, out)
+        say(f"wrote {made.bytes / 1e6:,.0f} MB to {made.path}, from {', '.join(made.source_kinds)}")
+        if any(kind not in _PLAIN for kind in made.source_kinds):
+            say("the source is rounded itself: its values were taken as they are, what it lost does not come back")
+        rows = _qualities(name, _cache(cache), ("float32", precision.value)) if report else []
+    except BadSettings as error:
+        fail(str(error), code=1)
+    if report:
+        show_table(name, _QUALITY, rows)
+    else:
+        say(f"what it costs in quality: turnout models compare {name}")
+
+
+def _quantised(name: str, cache: Path, precision: "StoredPrecision", out: Path) -> "Quantised":
+    from backends.engine.store import WeightsMissing, resolve
+    from backends.engine.store.quantise import QuantiseFailed
+    from backends.engine.store.quantise import quantise as write
+    from backends.engine.weights.faults import WeightsError
+
+    try:
+        with bar() as progress:
+            return write(resolve(name, cache), precision, out.expanduser(), progress)
+    except (WeightsMissing, WeightsError, QuantiseFailed) as error:
+        raise BadSettings(str(error)) from None
+
+
 @app.command()
 def compare(
     name: Annotated[str, typer.Argument(help="a pulled name, a directory, or a .gguf file", show_default=False)],
@@ -62,13 +113,14 @@ def compare(
             rows = _qualities(name, _cache(cache))
     except BadSettings as error:
         fail(str(error), code=1)
-    show_table(name, ("precision", "perplexity", "divergence (nats)", "same greedy token"), rows)
+    show_table(name, _QUALITY, rows)
 
 
-def _qualities(name: str, cache: Path) -> list[tuple[str, ...]]:
+def _qualities(name: str, cache: Path, precisions: "Sequence[Precision] | None" = None) -> list[tuple[str, ...]]:
+    """A row for each precision, all when None."""
     from backends.engine.api import BLOCK_TOKENS
     from backends.engine.open import model_of
-    from backends.engine.precision_report import quantise_report
+    from backends.engine.precision_report import PRECISIONS, quantise_report
     from backends.engine.store import WeightsMissing, resolve
     from backends.engine.weights.faults import WeightsError
     from policies.catalogue import Run
@@ -78,7 +130,7 @@ def _qualities(name: str, cache: Path) -> list[tuple[str, ...]]:
         return model_of(Run(weights=name, precision=precision, kv_tokens=blocks * BLOCK_TOKENS), opened)
 
     try:
-        report = list(quantise_report(resolve(name, cache), build=build))
+        report = list(quantise_report(resolve(name, cache), precisions or PRECISIONS, build))
     except (WeightsMissing, WeightsError) as error:
         raise BadSettings(str(error)) from None
     return [(q.precision, f"{q.perplexity:.2f}", f"{q.divergence:.4f}", f"{q.agreement:.1%}") for q in report]

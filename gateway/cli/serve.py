@@ -21,7 +21,7 @@ ONE_MODEL = """policy: 1
 name: worker
 models:
   {name}:
-    run: {{weights: {weights}, precision: {precision}, speculate: {speculate}, kv: {kv}}}
+    run: {{weights: {weights},{precision} speculate: {speculate}, kv: {kv}}}
 routes:
   - {{name: only, use: {name}}}
 """
@@ -46,7 +46,10 @@ def serve(
 def worker(
     weights: Annotated[str, typer.Argument(help="a pulled name, a directory, or a .gguf file", show_default=False)],
     name: Annotated[str, typer.Option(help="the model's name in the API")] = "model",
-    precision: Annotated[str, typer.Option(help="float32, bfloat16, int8 or int4")] = "bfloat16",
+    precision: Annotated[
+        str | None,
+        typer.Option(help="float32, bfloat16, int8 or int4 (default: as the files hold them, else bfloat16)"),
+    ] = None,
     speculate: Annotated[str, typer.Option(help="off, ngram, or draft: its own weights in int4")] = "off",
     kv: Annotated[str, typer.Option(help="tokens in the KV cache, such as 32k")] = "32k",
     host: HostOption = None,
@@ -63,10 +66,11 @@ def worker(
         run_server({key: value for key, value in given.items() if value is not None})
 
 
-def one_model_policy(name: str, weights: str, precision: str, speculate: str, kv: str) -> str:
+def one_model_policy(name: str, weights: str, precision: str | None, speculate: str, kv: str) -> str:
     """The text of a policy with one engine and nothing to decide."""
-    told = {"name": name, "weights": weights, "precision": precision, "speculate": speculate, "kv": kv}
-    return ONE_MODEL.format(**{key: quoted(value) for key, value in told.items()})
+    told = {"name": name, "weights": weights, "speculate": speculate, "kv": kv}
+    held = "" if precision is None else f" precision: {quoted(precision)},"
+    return ONE_MODEL.format(precision=held, **{key: quoted(value) for key, value in told.items()})
 
 
 def quoted(text: str) -> str:

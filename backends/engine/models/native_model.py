@@ -12,7 +12,8 @@ from backends.engine.kernels.build import NativeUnavailable, Toolchain, built
 from backends.engine.kernels.cpu import Variant, best_variant, cpu_flags, usable_cores
 from backends.engine.kernels.library import PRECISIONS, Kind, Library, Shape, load
 from backends.engine.layers.rotary import rotary_table
-from backends.engine.spec import ModelSpec, TensorSource
+from backends.engine.spec import CodedSource, ModelSpec, TensorSource
+from backends.engine.weights.held import coded
 from policies.catalogue import KvPrecision, Precision
 
 MULTIPLE = 16
@@ -20,6 +21,10 @@ MULTIPLE = 16
 
 MOST_ROWS = 1 << 15
 """Of one step: the kernels count the units of a phase, rows times KV heads at most, in 22 bits."""
+
+
+MATRICES = frozenset({Kind.head, Kind.q, Kind.k, Kind.v, Kind.o, Kind.gate, Kind.up, Kind.down})
+"""What linear layers hold, in the precision of the model."""
 
 
 def available(toolchain: Toolchain | None = None) -> bool:
@@ -92,14 +97,25 @@ class NativeModel:
         # Not at exit: a thread of the engine may then still be inside a step, and the process's end frees everything.
         self._free = weakref.finalize(self, self._library.destroy, self._handle)
         self._free.atexit = False
-        self._load(spec, source)
+        self._load(spec, source, coded(source, precision))
 
-    def _load(self, spec: ModelSpec, source: TensorSource) -> None:
+    def _load(self, spec: ModelSpec, source: TensorSource, integers: CodedSource | None) -> None:
         self._library.rotation(self._handle, *rotary_table(spec, _positions(spec, self.blocks)))
         for name, kinds, layer in _tensors(spec):
-            tensor = source.tensor(name)
-            for kind in kinds:
-                self._library.take(self._handle, kind, layer, tensor)
+            plain = self._take_stored(integers, name, kinds, layer) if integers else kinds
+            if plain:
+                self._take(source.tensor(name), plain, layer)
+
+    def _take(self, tensor: NDArray[np.float32], kinds: tuple[Kind, ...], layer: int) -> None:
+        for kind in kinds:
+            self._library.take(self._handle, kind, layer, tensor)
+
+    def _take_stored(self, integers: CodedSource, name: str, kinds: tuple[Kind, ...], layer: int) -> tuple[Kind, ...]:
+        """Packs what is integers already; returns the kinds that are not."""
+        for kind in MATRICES.intersection(kinds):
+            held = integers.codes("head" if kind is Kind.head else name)
+            self._library.take_stored(self._handle, kind, layer, held)
+        return tuple(kind for kind in kinds if kind not in MATRICES)
 
     def forward(self, step: Step) -> NDArray[np.float32]:
         """Logits (m, vocab_size) of the wanted rows. Raises ValueError for a step that does not fit."""

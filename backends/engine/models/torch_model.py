@@ -17,6 +17,7 @@ from backends.engine.models.measured import head_sizes, measured_sizes
 from backends.engine.models.memory import memory_errors
 from backends.engine.models.plan import Group, Pass, Planner
 from backends.engine.spec import ModelSpec, TensorSource
+from backends.engine.weights.held import as_held
 from policies.catalogue import KvPrecision
 
 
@@ -48,7 +49,7 @@ class TorchModel:
         self.context = spec.context
         place = torch.device(device)
         with torch.inference_mode():
-            self._load(source, precision, place)
+            self._load(as_held(source, precision), precision, place)
             self._pool = Pool(spec, blocks, place, kv_precision)
             self._turns = _turns(spec, min(spec.context, blocks * 16), place)
             sizes = measured_sizes(spec, self._layers[0], self._turns[-1:])

@@ -4,8 +4,6 @@ Layout: `<cache>/models/<folder>/` holds the files and `weights.json`, which is 
 without it is an unfinished pull. Directories and files of one's own are used where they are.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,7 +11,6 @@ import msgspec
 from backends.engine.store.builtin import BUILTIN
 
 RECORD = "weights.json"
-CHUNK_BYTES = 4 << 20
 NO_WEIGHTS = "is not a .gguf file and holds no *.safetensors and no *.gguf; pickled weights (*.bin) are not read"
 
 
@@ -57,21 +54,6 @@ def read_record(folder: Path) -> Record | None:
 
 def write_record(folder: Path, record: Record) -> None:
     (folder / RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2))
-
-
-def sha256(path: Path, on_bytes: Callable[[int], None] = lambda _: None) -> str:
-    """Hex digest of a file, read in pieces; `on_bytes` hears of each piece's size."""
-    digest = hashlib.sha256()
-    for piece in _pieces(path):
-        digest.update(piece)
-        on_bytes(len(piece))
-    return digest.hexdigest()
-
-
-def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while piece := file.read(CHUNK_BYTES):
-            yield piece
 
 
 def holds_weights(path: Path) -> bool:

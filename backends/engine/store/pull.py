@@ -16,7 +16,8 @@ from typing import Protocol
 import msgspec
 
 from backends.engine.store.builtin import BUILTIN, PackagedWeights
-from backends.engine.store.cache import NO_WEIGHTS, Record, folder_of, holds_weights, read_record, sha256, write_record
+from backends.engine.store.cache import NO_WEIGHTS, Record, folder_of, holds_weights, read_record, write_record
+from backends.engine.weights.manifest import sha256
 
 HUB_FILES = ("*.json", "*.safetensors", "*.gguf", "*.jinja", "tokenizer.model")
 """What is fetched from a hub. Pickled weights are not among them."""

@@ -1,6 +1,7 @@
 """The tokenizer inside a GGUF file: byte-level BPE from its vocabulary and merges."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Final, cast
 
 from tokenizers import AddedToken, Regex, models, pre_tokenizers
@@ -42,32 +43,59 @@ _SPLITTERS: Final[dict[str, Callable[[], pre_tokenizers.PreTokenizer]]] = {
 }
 
 
-def gguf_tokenizer(metadata: Mapping[str, object], spec: ModelSpec, origin: str) -> Tokenizer:
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a GGUF file says of its tokenizer. `added`: text by id, and whether it is a control token. `constants`: the words
+    of bos_token, eos_token, pad_token and unk_token, where there are such."""
+
+    tokens: list[str]
+    added: dict[int, tuple[str, bool]]
+    merges: list[tuple[str, str]]
+    splitter: str
+    template: str | None
+    constants: dict[str, str]
+
+    def ids(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.tokens)}
+
+    def backend(self) -> Backend:
+        """Without control tokens, so that plain text can never turn into one."""
+        model = models.BPE(self.ids(), self.merges, ignore_merges=self.splitter == "llama-bpe")
+        backend = Backend(model)
+        backend.pre_tokenizer = _SPLITTERS[self.splitter]()
+        plain = (text for text, is_control in self.added.values() if not is_control)
+        backend.add_tokens([AddedToken(text, normalized=False) for text in plain])
+        return backend
+
+
+def read_vocabulary(metadata: Mapping[str, object], origin: str) -> Vocabulary:
     """Raises WeightsError when the vocabulary's kind or its word splitting is not supported."""
     kind, splitter = metadata.get("tokenizer.ggml.model"), str(metadata.get("tokenizer.ggml.pre"))
     if kind != "gpt2" or splitter not in _SPLITTERS:
         raise WeightsError(f"{origin}: its tokenizer ({kind}, {splitter}) is not supported; gpt2 with "
                            f"{', '.join(_SPLITTERS)} is. A Hugging Face directory brings its own")  # fmt: skip
     tokens = _strings(metadata, "tokenizer.ggml.tokens", origin)
-    vocabulary = {token: index for index, token in enumerate(tokens)}
-    added = _added(metadata, tokens)
-    control = {text: index for index, (text, is_control) in added.items() if is_control}
-    return Tokenizer(
-        _backend(vocabulary, _merges(metadata, vocabulary, origin), splitter, added),
-        pieces=pieces_of(vocabulary, added, byte_level=True, size=spec.vocab_size),
-        control=control,
-        template=_template(metadata, tokens),
-        eos_ids=spec.eos_ids,
+    template = metadata.get("tokenizer.chat_template")
+    return Vocabulary(
+        tokens,
+        _added(metadata, tokens),
+        _merges(metadata, frozenset(tokens), origin),
+        splitter,
+        template if isinstance(template, str) else None,
+        _constants(metadata, tokens),
     )
 
 
-def _backend(
-    vocabulary: dict[str, int], merges: list[tuple[str, str]], splitter: str, added: Mapping[int, tuple[str, bool]]
-) -> Backend:
-    backend = Backend(models.BPE(vocabulary, merges, ignore_merges=splitter == "llama-bpe"))
-    backend.pre_tokenizer = _SPLITTERS[splitter]()
-    backend.add_tokens([AddedToken(text, normalized=False) for text, is_control in added.values() if not is_control])
-    return backend
+def gguf_tokenizer(metadata: Mapping[str, object], spec: ModelSpec, origin: str) -> Tokenizer:
+    """Raises WeightsError like `read_vocabulary`."""
+    found = read_vocabulary(metadata, origin)
+    return Tokenizer(
+        found.backend(),
+        pieces=pieces_of(found.ids(), found.added, byte_level=True, size=spec.vocab_size),
+        control={text: index for index, (text, is_control) in found.added.items() if is_control},
+        template=None if found.template is None else ChatTemplate(found.template, found.constants),
+        eos_ids=spec.eos_ids,
+    )
 
 
 def _added(metadata: Mapping[str, object], tokens: list[str]) -> dict[int, tuple[str, bool]]:
@@ -80,7 +108,7 @@ def _added(metadata: Mapping[str, object], tokens: list[str]) -> dict[int, tuple
     }
 
 
-def _merges(metadata: Mapping[str, object], vocabulary: Mapping[str, int], origin: str) -> list[tuple[str, str]]:
+def _merges(metadata: Mapping[str, object], vocabulary: Collection[str], origin: str) -> list[tuple[str, str]]:
     pairs = []
     for line in _strings(metadata, "tokenizer.ggml.merges", origin):
         left, _, right = line.partition(" ")
@@ -97,13 +125,10 @@ def _strings(metadata: Mapping[str, object], key: str, origin: str) -> list[str]
     return cast(list[str], found)
 
 
-def _template(metadata: Mapping[str, object], tokens: list[str]) -> ChatTemplate | None:
-    source = metadata.get("tokenizer.chat_template")
-    if not isinstance(source, str):
-        return None
+def _constants(metadata: Mapping[str, object], tokens: list[str]) -> dict[str, str]:
     constants = {}
     for name, key in (("bos_token", "bos"), ("eos_token", "eos"), ("pad_token", "padding"), ("unk_token", "unknown")):
         index = metadata.get(f"tokenizer.ggml.{key}_token_id")
         if isinstance(index, int) and 0 <= index < len(tokens):
             constants[name] = tokens[index]
-    return ChatTemplate(source, constants)
+    return constants

@@ -51,6 +51,10 @@ class GgufFile:
         heads = self._rotary_heads(name)
         return halves_first(whole, heads) if heads else whole
 
+    def kinds(self) -> set[str]:
+        """The kinds of numbers that the file holds."""
+        return {entry.kind.name for entry in self.header.tensors.values()}
+
     def _values(self, own: str) -> NDArray[np.float32]:
         """One tensor by the file's own name."""
         entry = self.header.tensors[own]

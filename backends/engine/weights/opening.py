@@ -8,9 +8,12 @@ from backends.engine.text.gguf_vocabulary import gguf_tokenizer
 from backends.engine.text.huggingface import directory_tokenizer
 from backends.engine.text.template import TemplateFault
 from backends.engine.tokenizer import Tokenizer
+from backends.engine.weights.coded_directory import CodedDirectory
+from backends.engine.weights.config import coded_precision, read_config
 from backends.engine.weights.directory import Directory
 from backends.engine.weights.faults import WeightsError, pickled
 from backends.engine.weights.gguf_file import GgufFile
+from backends.engine.weights.manifest import MANIFEST, check_manifest
 from backends.engine.weights.revision import revision_of
 
 
@@ -55,7 +58,10 @@ def _gguf(path: Path) -> OpenedWeights:
 
 
 def _directory(path: Path) -> OpenedWeights:
-    directory = Directory(path)
+    precision = coded_precision(read_config(path))
+    if precision or (path / MANIFEST).is_file():
+        check_manifest(path)
+    directory = CodedDirectory(path, precision) if precision else Directory(path)
     tokenizer = directory_tokenizer(path, directory.spec)
     named = [path / name for name in ("config.json", "tokenizer.json", "tokenizer_config.json")]
     return OpenedWeights(

@@ -41,7 +41,11 @@ class RunEntry(Closed):
     weights: str = Field(
         min_length=1, description="A pulled name, a directory or a GGUF file.", examples=["smollm2-135m-instruct"]
     )
-    precision: Precision = Field(default="bfloat16", description="How weights are held.", examples=["int8"])
+    precision: Precision | None = Field(
+        default=None,
+        description="How weights are held; when not stated as their files hold them, plain ones in bfloat16.",
+        examples=["int8"],
+    )
     speculate: Drafter = Field(
         default="off", description="Where drafts come from; output stays the same.", examples=["ngram"]
     )
@@ -53,8 +57,10 @@ class RunEntry(Closed):
         "when not stated the model's own, at `draft_precision`.",
         examples=["qwen3-0.6b"],
     )  # fmt: skip
-    draft_precision: Precision = Field(
-        default="int4", description="How the draft's weights are held.", examples=["int8"]
+    draft_precision: Precision | None = Field(
+        default=None,
+        description="How the draft's weights are held; when not stated as their files hold them, plain ones in int4.",
+        examples=["int8"],
     )
     kv: Tokens = Field(
         default="32Ki",

@@ -89,7 +89,7 @@ def test_what_a_run_says_is_what_the_engine_is_told() -> None:
             good(f"policy: 1\nmodels: {{a: {{run: {{weights: w, {fields}}}}}}}\nroutes: [{{use: a}}]\n").models["a"].run
         )
 
-    assert run("speculate: draft") == Run(weights="w", speculate="draft", draft="", draft_precision="int4")
+    assert run("speculate: draft") == Run(weights="w", speculate="draft", draft="", draft_precision=None)
     assert run("kv: 4Ki, kv_precision: int8") == Run(weights="w", kv_tokens=4096, kv_precision="int8")
     assert run("sampling: {temperature: 0.2}") == Run(weights="w", temperature=0.2, top_p=1.0)
     assert run("speculate: draft, draft: v, draft_precision: int8, max_draft: 3") == Run(
