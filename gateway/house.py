@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from gateway.control.lines import Lines
 from gateway.live.in_force import Live
 from gateway.request.door import Door
 from gateway.request.identity import Identity
@@ -13,7 +14,8 @@ from gateway.telemetry.observe import Observer
 
 @dataclass(slots=True)
 class Gateway:
-    """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back."""
+    """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back. `lines` keeps
+    the targets of the policy in force."""
 
     settings: Settings
     live: Live
@@ -21,6 +23,7 @@ class Gateway:
     door: Door
     world: World
     observer: Observer
+    lines: Lines = field(default_factory=Lines)
     last_problem: str = ""
     started_at: int = field(default_factory=lambda: int(time.time()))
 

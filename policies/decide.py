@@ -44,6 +44,7 @@ def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
         artefact=estimate.artefact if route.choose is not None else "",
         hold=hold,
         unheld=unheld,
+        line=None if route.choose is None else route.choose.line,
     )
 
 

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from policies.policy import Line
+
 
 class Term(msgspec.Struct, frozen=True):
     """One part of the expected cost of a candidate, in micro-dollars, with its one-line why."""
@@ -72,7 +74,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Facts, estimate and snapshot, judged by one policy.
 
     `steps` is never empty: calls in the order to be tried, or exactly one Reject. `reason` is one line for a person.
-    `unheld` says why the escalation of the route has nothing to do here, or is "".
+    `unheld` says why the escalation of the route has nothing to do here, or is "". `line` is what parted the tiers, None
+    where the route does not choose by difficulty.
     """
 
     steps: tuple[Call | Reject, ...]
@@ -84,6 +87,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     artefact: str = ""
     hold: Hold | None = None
     unheld: str = ""
+    line: Line | None = None
 
     @property
     def choice(self) -> Call | Reject:

@@ -11,6 +11,7 @@ from policies.facts import Facts
 
 Matcher = Callable[[Facts], bool]
 MayMove = Literal["up", "freely", "never"]
+StayWith = Literal["tier", "model"]
 TargetKind = Literal["cost", "quality"]
 
 REQUESTED = "requested"
@@ -45,12 +46,22 @@ class Expected(msgspec.Struct, frozen=True):
     shares: Mapping[str, float]
 
 
+class Line(msgspec.Struct, frozen=True):
+    """Where a route parts its tiers: what one bad answer costs, in units of what the reference model charges; and the
+    most that it cost while a conversation of now may have begun."""
+
+    loss: float
+    loss_before: float
+
+
 class Choose(msgspec.Struct, frozen=True, kw_only=True):
     """A choice by difficulty. `among` is the ladder, lowest tier first.
 
     `loss_per_reference` is the exchange rate of quality: what one bad answer costs, in units of what the model
     `target.of` charges for the same request. `relative_cost` is what each model charges in that unit for the request
     that targets are solved on. `prices` are the models' own, or stand-ins where no model of the ladder has one.
+    `loss_before` is the highest rate that an earlier turn of a conversation may have been decided by; where it is less
+    than the rate itself, that holds. `adapts`: the rate follows the traffic, so that the target is held.
     """
 
     among: tuple[str, ...]
@@ -60,6 +71,12 @@ class Choose(msgspec.Struct, frozen=True, kw_only=True):
     relative_cost: Mapping[str, float]
     loss_per_reference: float
     expected: Expected
+    loss_before: float = 0.0
+    adapts: bool = True
+
+    @property
+    def line(self) -> Line:
+        return Line(self.loss_per_reference, max(self.loss_per_reference, self.loss_before))
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +131,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that deciding needs. `hash` is 16 hex digits of the SHA-256 of the file's text.
 
     `headers_read` are the request's side values (lower-case names) that the routes look at. `difficulty` is None when
-    no route chooses by difficulty.
+    no route chooses by difficulty. `remember_s` is how long the lines of earlier turns of a conversation are honoured.
     """
 
     hash: str
@@ -127,3 +144,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     affinity: Affinity = Affinity()
     may_move: MayMove = "up"
     escalations: Mapping[str, Escalation] = {}
+    stay_with: StayWith = "tier"
+    remember_s: float = 3600.0
+
+    def redrawn(self, lines: Mapping[str, Line]) -> "Policy":
+        """The same policy with these lines, by route. Whoever has a decision and its line can so decide again."""
+        return msgspec.structs.replace(self, routes=tuple([_redrawn(route, lines) for route in self.routes]))
+
+
+def _redrawn(route: Route, lines: Mapping[str, Line]) -> Route:
+    line = lines.get(route.name)
+    if route.choose is None or line is None:
+        return route
+    drawn = msgspec.structs.replace(route.choose, loss_per_reference=line.loss, loss_before=line.loss_before)
+    return msgspec.structs.replace(route, choose=drawn)

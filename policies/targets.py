@@ -113,13 +113,14 @@ def solve(target: Target, rungs: Sequence[Rung]) -> Solved | Infeasible:
 
 def walk(rungs: Sequence[Rung]) -> Iterator[tuple[float, Point]]:
     """The frontier, cheapest mix first: each mix with the loss from which on it is right."""
-    size = len(rungs[0].p_good)
-    first = [_cheapest(rungs, i) for i in range(size)]
+    costs = [rung.cost for rung in rungs]
+    prompts = list(zip(*[rung.p_good for rung in rungs], strict=True))
+    first = [cheapest(costs, chances) for chances in prompts]
     counts = [first.count(rung) for rung in range(len(rungs))]
-    cost = sum(rungs[rung].cost for rung in first)
-    p_good = sum(rungs[rung].p_good[i] for i, rung in enumerate(first))
+    cost = sum(costs[rung] for rung in first)
+    p_good = sum(chances[rung] for chances, rung in zip(prompts, first, strict=True))
     yield 0.0, Point(cost, p_good, tuple(counts))
-    moves = sorted(move for i in range(size) for move in _climb(rungs, i, first[i]))
+    moves = sorted(move for chances, rung in zip(prompts, first, strict=True) for move in climb(costs, chances, rung))
     for loss, together in groupby(moves, key=lambda move: move.loss):
         for move in together:
             cost, p_good = cost + move.cost, p_good + move.p_good
@@ -128,19 +129,22 @@ def walk(rungs: Sequence[Rung]) -> Iterator[tuple[float, Point]]:
         yield loss, Point(cost, p_good, tuple(counts))
 
 
-def _cheapest(rungs: Sequence[Rung], prompt: int) -> int:
-    """Where a prompt is while quality is worth nothing: the cheapest rung, of those the better, then the lower one."""
-    return min(range(len(rungs)), key=lambda rung: (rungs[rung].cost, -rungs[rung].p_good[prompt], rung))
+def cheapest(costs: Sequence[float], p_good: Sequence[float]) -> int:
+    """Where a prompt is while quality is worth nothing: the cheapest model, of those the better, then the lower one."""
+    return min(range(len(costs)), key=lambda rung: (costs[rung], -p_good[rung], rung))
 
 
-def _climb(rungs: Sequence[Rung], prompt: int, at: int) -> Iterator[Move]:
-    """The moves of one prompt along its lower envelope."""
+def climb(costs: Sequence[float], p_good: Sequence[float], at: int) -> Iterator[Move]:
+    """The moves of one prompt along its lower envelope, beginning at model `at`.
+
+    >>> [(move.loss, move.joined) for move in climb([0.0, 0.5, 1.0], [0.25, 0.75, 0.875], 0)]
+    [(1.0, 1), (4.0, 2)]
+    """
     while True:
-        here = rungs[at]
         steps = [
-            Move((rung.cost - here.cost) / gain, rung.cost - here.cost, gain, at, to)
-            for to, rung in enumerate(rungs)
-            if (gain := rung.p_good[prompt] - here.p_good[prompt]) > SLACK
+            Move((cost - costs[at]) / gain, cost - costs[at], gain, at, to)
+            for to, cost in enumerate(costs)
+            if (gain := p_good[to] - p_good[at]) > SLACK
         ]
         if not steps:
             return

@@ -110,6 +110,7 @@ class Reloader:
 
     def _swap(self, fresh: Live) -> None:
         gateway, old = self._gateway, self._gateway.live
+        fresh.redraw(gateway.lines.carry(old.policy, fresh.policy))
         gateway.live, gateway.last_problem = fresh, ""
         policy = fresh.policy
         gateway.observer.policy_loaded(policy.hash, [route.name for route in policy.routes], policy.models)

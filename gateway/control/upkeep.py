@@ -32,12 +32,13 @@ class Upkeep:
     async def __call__(self, over: asyncio.Event) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                starting = (
+                beside = (
                     tasks.create_task(self._reach_for_state(), name="connect-state"),
                     tasks.create_task(self._open_models(), name="open-models"),
+                    tasks.create_task(self._hold_targets(), name="hold-targets"),
                 )
                 await self._reloader.follow(over)
-                for task in starting:
+                for task in beside:
                     task.cancel()
         finally:
             await self._close()
@@ -46,6 +47,10 @@ class Upkeep:
         """So that the first request finds an open connection; without one it is answered all the same."""
         if self._connect is not None:
             await self._connect()
+
+    async def _hold_targets(self) -> None:
+        gateway = self._gateway
+        await gateway.lines.follow(lambda: gateway.live, gateway.observer)
 
     async def _open_models(self) -> None:
         """A model that does not open stays out, with its reason in /readyz; the others answer. Where there are no others,

@@ -25,7 +25,8 @@ class Estimates(Protocol):
 
 
 class Live:
-    """A policy with its replicas. Never changed; replaced as a whole, and closed when its last request has ended."""
+    """A policy with its replicas. Replaced as a whole, and closed when its last request has ended; until then nothing
+    changes but the lines of its routes."""
 
     def __init__(
         self, policy: Policy, replicas: Mapping[str, tuple[Replica, ...]], estimator: Estimates | None = None
@@ -54,6 +55,10 @@ class Live:
     def is_hopeless(self) -> bool:
         """Whether nobody will ever answer: every replica is an engine of this process that did not open."""
         return bool(self._by_call) and all(replica.did_not_open for replica in self)
+
+    def redraw(self, policy: Policy) -> None:
+        """The same policy with other lines; who is deciding in this instant has read the one before."""
+        self.policy = policy
 
     def enter(self) -> None:
         self._requests += 1

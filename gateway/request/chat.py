@@ -101,6 +101,7 @@ class ChatCompletions:
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world)
         books.decided(judged.decision)
+        self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency)
         cascade = Cascade(live.policy, request, judged, world.escalations, books)

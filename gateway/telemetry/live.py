@@ -13,6 +13,7 @@ from gateway.telemetry.traces import AttemptTrace, RequestTrace, Tracing
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts
+from policies.policy import Choose
 
 
 class LiveObserver:
@@ -44,6 +45,9 @@ class LiveObserver:
 
     def policy_refused(self) -> None:
         self._metrics.policy_refused()
+
+    def steered(self, route: str, choose: Choose, realised: float | None) -> None:
+        self._metrics.steered(route, choose, realised)
 
     def metrics_page(self) -> bytes:
         return self._metrics.page() if self._shows_metrics else b""

@@ -81,6 +81,8 @@ def _decision(settlement: Settlement) -> dict[str, Field]:
         "replica": answered_by.replica,
         "reason": settlement.reason,
         "policy": decision.policy_hash if decision else "",
+        "artefact": decision.artefact if decision else "",
+        "line": decision.line.loss if decision and decision.line else None,
     }
 
 

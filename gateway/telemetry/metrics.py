@@ -11,6 +11,7 @@ from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.series import Series
+from policies.policy import Choose
 
 MAX_NAMES = 100
 """Models, and routes, that get labels of their own; the others count as `other`."""
@@ -52,6 +53,13 @@ class Metrics:
 
     def policy_refused(self) -> None:
         self._series[names.RELOAD_COUNT].record(1, "failed")
+
+    def steered(self, route: str, choose: Choose, realised: float | None) -> None:
+        label = self._name("routes", route)
+        self._series[names.LINE].show(choose.line.loss, label)
+        self._series[names.TARGET].show(choose.target.percent, label)
+        if realised is not None:
+            self._series[names.REALISED].show(realised, label)
 
     def arrived(self) -> None:
         self._series[names.IN_FLIGHT].record(1)
@@ -106,7 +114,7 @@ class Metrics:
 
     def _seed(self) -> None:
         for metric, series in self._series.items():
-            if metric is not names.POLICY_INFO:
+            if metric.kind != "gauge" or not metric.labels:
                 choices = [self._values(label) for label in metric.labels]
                 if prod(map(len, choices)) <= MAX_SEEDED:
                     series.seed(product(*choices))

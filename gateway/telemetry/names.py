@@ -47,6 +47,7 @@ CHOSEN_MODEL = "router.chosen.model"
 CHOSEN_REPLICA = "router.chosen.replica"
 REJECT_CODE = "router.reject.code"
 REASON = "router.reason"
+LINE_LOSS = "router.line.loss"
 
 # Of one attempt. Who was asked, how long did it think, what did it compute, how did it end?
 OPERATION = "gen_ai.operation.name"
@@ -170,6 +171,13 @@ RELOAD_COUNT = Metric(
     (Label("router.reload", RELOADS),),
 )
 POLICY_INFO = Metric("router.policy.info", "gauge", "", "Which policy is in force?", (Label(POLICY_HASH),))
+LINE = Metric(
+    "router.line", "gauge", "", "What may a bad answer cost, in charges of the target's reference model?", (BY_ROUTE,)
+)
+TARGET = Metric("router.target", "gauge", "percent", "What shall the mix of models come to?", (BY_ROUTE,))
+REALISED = Metric(
+    "router.target.realised", "gauge", "percent", "What did the last requests of a route come to?", (BY_ROUTE,)
+)
 PREFIX_PREDICTED = Metric(
     "router.prefix.predicted_tokens", "counter", "", "How many tokens did we expect to be reused?", (BY_ASKED_MODEL,)
 )
@@ -196,6 +204,9 @@ METRICS: tuple[Metric, ...] = (
     ESTIMATE_COUNT,
     RELOAD_COUNT,
     POLICY_INFO,
+    LINE,
+    TARGET,
+    REALISED,
     PREFIX_PREDICTED,
     PREFIX_REUSED,
     TELEMETRY_DROPPED,

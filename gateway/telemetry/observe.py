@@ -14,6 +14,7 @@ from gateway.secrets import Secret
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts
+from policies.policy import Choose
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -64,6 +65,10 @@ class Observer(Protocol):
 
     def policy_refused(self) -> None:
         """A changed policy file was not fit to be used."""
+        ...
+
+    def steered(self, route: str, choose: Choose, realised: float | None) -> None:
+        """Where the line of a route is, and what its last requests came to, in percent of the target's reference."""
         ...
 
     def metrics_page(self) -> bytes:
@@ -127,6 +132,9 @@ class NullObserver:
         pass
 
     def policy_refused(self) -> None:
+        pass
+
+    def steered(self, route: str, choose: Choose, realised: float | None) -> None:
         pass
 
     def metrics_page(self) -> bytes:

@@ -25,6 +25,12 @@ class Series:
         """Add `amount` to a counter or gauge, or observe it in a histogram."""
         (self._records.get(values) or self._record_of(values))(amount)
 
+    def show(self, level: float, *values: str) -> None:
+        """Set a gauge."""
+        gauge = self._parent.labels(*values)
+        assert isinstance(gauge, Gauge)
+        gauge.set(level)
+
     def only(self, *values: str) -> None:
         """Show 1 for this label set and nothing for any other."""
         self._parent.clear()

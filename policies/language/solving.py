@@ -68,6 +68,7 @@ def _solve_route(
         relative_cost=costs,
         loss_per_reference=solved.loss,
         expected=solved.expected,
+        adapts=entry.adapt == "on",
     )
 
 

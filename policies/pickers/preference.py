@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from policies.estimates import Estimate
-from policies.pickers.within_target import chances, tiers
+from policies.pickers.within_target import chances, tier, tiers
 from policies.policy import Choose, Policy, Route
 
 
@@ -35,6 +35,8 @@ def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate) -> Prefere
         return unsure(choose, max(known, default=0), estimate.abstains or "the artefact lacks a head")
     if known and policy.may_move == "never":
         return stay(choose, chance, known[0])
+    if known and policy.stay_with == "model":
+        return remain(choose, chance, max(known))
     if known and max(known) > 0:
         return upwards(choose, chance, max(known))
     return Preference(dict.fromkeys(choose.among, 0), chance)
@@ -51,6 +53,14 @@ def stay(choose: Choose, chance: Mapping[str, float], home: int) -> Preference:
     """The model of the first turn, then any other."""
     rank = {model: int(i != home) for i, model in enumerate(choose.among)}
     return Preference(rank, chance, f"the conversation began on {choose.among[home]}")
+
+
+def remain(choose: Choose, chance: Mapping[str, float], home: int) -> Preference:
+    """The model of the conversation, or a higher one that this turn needs; whatever their replicas have to do."""
+    at = max(home, tier(choose, chance, choose.loss_per_reference))
+    rank = {model: 0 if i == at else 1 if i > at else 2 for i, model in enumerate(choose.among)}
+    said = "this turn needs" if at > home else "the conversation stays with"
+    return Preference(rank, chance, f"{said} {choose.among[at]}")
 
 
 def upwards(choose: Choose, chance: Mapping[str, float], floor: int) -> Preference:

@@ -14,13 +14,18 @@ def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, fl
     return {name: p_good[head] for name, head in heads}
 
 
-def tier(choose: Choose, chance: Mapping[str, float]) -> int:
+def tier(choose: Choose, chance: Mapping[str, float], loss: float) -> int:
     """Place in the ladder of the model with the least cost + loss, in units of the reference. Ties go down."""
-    losses = [choose.relative_cost[m] + choose.loss_per_reference * (1 - chance[m]) for m in choose.among]
+    losses = [choose.relative_cost[m] + loss * (1 - chance[m]) for m in choose.among]
     return losses.index(min(losses))
 
 
 def tiers(choose: Choose, models: Mapping[str, Model], earlier: Sequence[Mapping[str, float]]) -> list[int]:
-    """The tier of each earlier prefix of a conversation, oldest first; silent ones are left out."""
-    known = (chances(choose, models, p_good) for p_good in earlier)
-    return [tier(choose, chance) for chance in known if chance is not None]
+    """The tier of each earlier prefix of a conversation, oldest first; silent ones are left out.
+
+    The line may have been elsewhere when they were decided: none of them counts for less than it did then.
+    """
+    known = [chances(choose, models, p_good) for p_good in earlier]
+    line = choose.line
+    lines = {line.loss, line.loss_before}
+    return [max(tier(choose, chance, loss) for loss in lines) for chance in known if chance is not None]

@@ -1,0 +1,81 @@
+"""Where the line goes next, from what a window came to. In small steps, and none for small errors."""
+
+from collections.abc import Sequence
+
+from policies.policy import Target
+from policies.steering.frontier import frontier, weights
+from policies.steering.window import Sighting, Window
+
+EVERY = 25
+"""Requests of a route between two looks at its line."""
+
+AT_LEAST = 100
+"""Requests that a window needs before it says anything."""
+
+MEMORY = 200.0
+"""Requests after which one says 1/e of what a new one does on where the line belongs."""
+
+DEBT_MEMORY = 500.0
+"""The same, on what was spent too much or too little."""
+
+FREE_DEBT = 6.0
+"""What may be owed before anything is repaid, in requests to the reference model: chance alone brings that about."""
+
+REPAY_OVER = 60.0
+"""Requests over which a debt is repaid."""
+
+MOST_REPAID = 15.0
+"""Percent of the reference by which repaying may shift the aim."""
+
+HOLD = 1.0
+"""An error of the line below this, in percent of the reference, is left alone."""
+
+STEP = 1.2
+"""The line moves by at most this factor at once ..."""
+
+PULL = 1.25
+"""... and one tenant moves it by at most this factor from where the others put it."""
+
+
+def steer(target: Target, window: Window, line: float) -> float:
+    """The next line; `line` itself where the window says too little, or nearly the same."""
+    if len(window) < AT_LEAST:
+        return line
+    wanted = _wanted(target, window, line)
+    others = without_heaviest(window)
+    if len(others) >= AT_LEAST:
+        theirs = _wanted(target, others, line)
+        wanted = min(max(wanted, theirs / PULL), theirs * PULL)
+    return min(max(wanted, line / STEP), line * STEP)
+
+
+def aim(target: Target, window: Sequence[Sighting]) -> float:
+    """The percent to solve for: the target, less what was spent too much of late."""
+    weighted = list(zip(weights(len(window), DEBT_MEMORY), window, strict=True))
+    mean = sum([weight * one.base for weight, one in weighted]) / sum([weight for weight, _ in weighted])
+    owed = sum([weight * (one.spent - target.percent / 100 * one.base) for weight, one in weighted]) / mean
+    repaid = min(100 * max(0.0, abs(owed) - FREE_DEBT) / REPAY_OVER, MOST_REPAID)
+    return target.percent - repaid if owed > 0 else target.percent + repaid
+
+
+def realised(window: Window) -> float:
+    """What the requests of a window came to, in percent of the reference."""
+    return 100 * sum([one.spent for one in window]) / sum([one.base for one in window])
+
+
+def without_heaviest(window: Window) -> Window:
+    """The requests of all tenants but the one with the most of late."""
+    recent: dict[str, float] = {}
+    for weight, one in zip(weights(len(window), MEMORY), window, strict=True):
+        recent[one.tenant] = recent.get(one.tenant, 0.0) + weight
+    tenant = max(recent, key=lambda name: recent[name])
+    return tuple([one for one in window if one.tenant != tenant])
+
+
+def _wanted(target: Target, sightings: Sequence[Sighting], line: float) -> float:
+    """The line that these requests alone ask for."""
+    found = frontier(sightings, MEMORY)
+    wish = aim(target, sightings)
+    if abs(found.percent_at(line) - wish) <= HOLD:
+        return line
+    return found.line_for(wish, target.kind) or line
