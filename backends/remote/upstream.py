@@ -1,5 +1,6 @@
 """One replica of one model behind HTTP, in OpenAI's Chat Completions dialect."""
 
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from backends.dialects.openai_chat.forward import Habits, forces_a_function, upstream_body
@@ -28,11 +29,14 @@ class Key(Protocol):
     def reveal(self) -> str: ...
 
 
+Heeds = Callable[[UpstreamCall, Mapping[str, str]], None]
+
+
 class RemoteUpstream:
     """`model` is the catalogue's name, `serves` the server's own name for it, `at` its base URL.
 
-    The key goes to the origin of `at` and nowhere else. Raises ValueError when `at` is no http(s) address, or when no
-    header could carry the key.
+    The key goes to the origin of `at` and nowhere else. `heeds` hears the headers of every good answer. Raises ValueError
+    when `at` is no http(s) address, or when no header could carry the key.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class RemoteUpstream:
         serves: str = "",
         key: Key | None = None,
         habits: Habits | None = None,
+        heeds: Heeds = lambda call, headers: None,
     ) -> None:
         self._model = model
         self._serves = serves or model
@@ -51,6 +56,7 @@ class RemoteUpstream:
         self._transport = transport
         self._key = _checked(key, model)
         self._habits = habits or Habits()
+        self._heeds = heeds
         self._running = 0
         self._queued_tokens = 0
         self._why_not = ""
@@ -82,6 +88,13 @@ class RemoteUpstream:
         readiness = await probe(self._transport, self._origin, self._path, self._headers(), within_s)
         self._why_not = readiness.why_not
         return self.load()
+
+    async def get(self, path: str, accept: str, connect_s: float) -> Response:
+        """Another page of the same server. Raises TransportError."""
+        headers = {**self._headers(), "accept": accept}
+        return await self._transport.open(
+            HttpRequest("GET", self._origin, f"{self._path}{path}", tuple(headers.items())), connect_s
+        )
 
     async def start(self, call: UpstreamCall) -> Answer:
         """Returns when the first content, or the whole answer, is in hand. Raises `UpstreamError`."""
@@ -134,6 +147,7 @@ class RemoteUpstream:
         except TransportError as error:
             raise from_transport(error) from error
         if 200 <= response.status < 300:
+            self._heeds(call, response.headers)
             return response
         try:
             raise await self._refusal(response, clocks)

@@ -6,6 +6,7 @@ from functools import partial
 
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
+from backends.worker.upstream import WorkerUpstream
 from gateway.control.reload import PolicyRefused
 from gateway.extras import needs
 from gateway.live.classifier import Classifiers
@@ -87,14 +88,16 @@ class LiveBuilder:
     def _remote(self, model: Model, at: str) -> Replica:
         """Nothing is connected until the first request."""
         key = read_secret(model.key) if model.key is not None else None
-        built_from = (model.name, at, model.serves, model.key, key)
+        built_from = (model.name, at, model.serves, model.worker, model.key, key)
         if model.key is not None and key is None:
             return Replica(model.name, at, built_from, lacks=lack_of(model.key))
+        kind = WorkerUpstream if model.worker else RemoteUpstream
         try:
-            upstream = RemoteUpstream(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
+            upstream = kind(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
         except ValueError as error:
             raise BadSettings(f"the model {model.name}: {error}") from None
-        return Replica(model.name, at, built_from, upstream=upstream)
+        hear = upstream.hear if isinstance(upstream, WorkerUpstream) else None
+        return Replica(model.name, at, built_from, upstream=upstream, hear=hear)
 
 
 def lack_of(key: SecretRef) -> str:

@@ -4,7 +4,7 @@ Work counts from the moment of choice, before the upstream hears of it: of many 
 the ones before it.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -12,13 +12,17 @@ import msgspec
 from backends.upstream import Load, Upstream
 from gateway.live.unawaited import in_daemon
 
+Forgot = Callable[[], Awaitable[None]]
+"""To be called when a replica lost its prefix cache."""
+
 
 @dataclass(slots=True, eq=False)
 class Replica:
     """An upstream, or what opens one that takes its time.
 
-    `built_from` is what the upstream was made of: a reload keeps a replica whose parts are the same. `lacks` says what
-    the configuration owes it. `did_not_open`: opening raised `why_not`. `lives` counts the policies in force that name it.
+    `hear` listens for ever to a replica that tells what it holds: a worker. `built_from` is what the upstream was made of:
+    a reload keeps a replica whose parts are the same. `lacks` says what the configuration owes it. `did_not_open`: opening
+    raised `why_not`. `lives` counts the policies in force that name it.
     """
 
     model: str
@@ -26,6 +30,7 @@ class Replica:
     built_from: object
     open: Callable[[], Upstream] | None = None
     is_local: bool = False
+    hear: Callable[[Forgot], Awaitable[None]] | None = None
     lacks: str = ""
     upstream: Upstream | None = None
     why_not: str = "loading"

@@ -1,6 +1,10 @@
-"""What is learnt of who holds which prefix, where the replicas are remote and there is a choice between them."""
+"""What is learnt of who holds which prefix, where the replicas are remote and there is a choice between them; and what a
+gateway in front of us is told of it."""
+
+from collections.abc import Mapping
 
 from backends.upstream import Prepared
+from backends.worker.prefix import PREFIX_HEADER, marks_of, write
 from gateway.live.in_force import Live
 from gateway.request.snapshot import has_choice
 from gateway.state.residency import CONFIRMED_TTL_S, SPECULATIVE_TTL_S, Residency
@@ -8,13 +12,18 @@ from policies.decision import Call
 
 
 class Affinity:
-    """The prefix of one request, followed through its attempts."""
+    """The prefix of one request, followed through its attempts. `is_relayed`: a gateway asks, for a tenant of its own."""
 
-    __slots__ = ("_live", "_residency")
+    __slots__ = ("_is_relayed", "_live", "_residency")
 
-    def __init__(self, live: Live, residency: Residency) -> None:
+    def __init__(self, live: Live, residency: Residency, is_relayed: bool = False) -> None:
         self._live = live
         self._residency = residency
+        self._is_relayed = is_relayed
+
+    def told(self, prepared: Prepared) -> Mapping[str, str]:
+        """Headers of an answer: where an engine of ours has this prompt, for the gateway that asked."""
+        return {PREFIX_HEADER: write(marks_of(prepared))} if self._is_relayed and prepared.exact else {}
 
     async def sent(self, call: Call, prepared: Prepared) -> None:
         """On its way: requests decided from here on may count on it for a short time."""

@@ -76,7 +76,7 @@ class Drive:
         """From here on the client may get what `call` says, with this head."""
         self.books.asked = call
         self.books.reason = self.reason(call)
-        self.out.attempt(call, told(self.books))
+        self.out.attempt(call, {**told(self.books), **self.affinity.told(self.prepared(call))})
 
     def limits(self, now: float) -> TimeLimits:
         set_ = self.live.policy.resilience

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from backends.worker.prefix import SALT_HEADER
 from gateway.errors import ForeignHost, Unauthorised
 from gateway.request.reply import one_line
 from gateway.settings import Settings, is_loopback
@@ -25,7 +26,8 @@ LONGEST_HOST = 253
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """Who is calling. `models` is None when every model may be used; `salt` keys the tenant's prefix digests.
 
-    `is_gateway`: it speaks for tenants of its own, and may know what this process holds for them.
+    `is_gateway`: it speaks for tenants of its own, and may know what this process holds for them. `is_relayed`: it does so
+    in this request, and `salt` keeps that tenant apart.
     """
 
     tenant: str = "default"
@@ -33,6 +35,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     models: frozenset[str] | None = None
     salt: bytes = b""
     is_gateway: bool = False
+    is_relayed: bool = False
 
     def may_use(self, model: str) -> bool:
         return self.models is None or model in self.models
@@ -83,19 +86,29 @@ class Identity:
         """Raises ForeignHost; and Unauthorised, in one shape whatever was wrong with the key."""
         self.refuse_foreign(headers)
         if not self._requires_key:
-            return ANONYMOUS
+            return relayed(ANONYMOUS, headers)
         key = presented_key(headers)
         digest = hashlib.sha256(key.encode("latin-1")).digest()
         known, principal = self._by_digest.get(digest, (NOBODY, ANONYMOUS))
         if not key or not hmac.compare_digest(known, digest):
             raise Unauthorised("The API key is missing or not known here.")
-        return principal
+        return relayed(principal, headers)
 
     def refuse_foreign(self, headers: Mapping[str, str]) -> None:
         """Raises ForeignHost. No browser leaves the header out, so what comes without it passes."""
         host = headers.get("host")
         if self._loopback_names_only and host is not None and not is_loopback(name_of(host)):
             raise ForeignHost(f"This gateway is not {one_line(host[:LONGEST_HOST])!r}.")
+
+
+def relayed(principal: Principal, headers: Mapping[str, str]) -> Principal:
+    """The tenant behind a gateway. From anybody else the header means nothing: who could choose a salt could look into
+    the cache of others."""
+    salt = headers.get(SALT_HEADER)
+    if salt is None or not principal.is_gateway:
+        return principal
+    apart = hashlib.blake2b(salt.encode("latin-1"), digest_size=16, key=principal.salt, person=b"turnout-tenant")
+    return msgspec.structs.replace(principal, salt=apart.digest(), is_relayed=True)
 
 
 def _principal(entry: KeyEntry) -> Principal:

@@ -73,7 +73,9 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes) -> dict[str, Pr
 
 
 def reads_prompt(replicas: tuple[Replica, ...]) -> bool:
-    return replicas[0].upstream is not None and (replicas[0].is_local or has_choice(replicas))
+    """Whether its length in tokens, its prefix, or the salt that keeps it apart, is of use at these replicas."""
+    first = replicas[0]
+    return first.upstream is not None and (first.is_local or first.hear is not None or has_choice(replicas))
 
 
 def _prepare(readers: list[Replica], request: ChatRequest, salt: bytes) -> dict[str, Prepared]:

@@ -41,8 +41,9 @@ def engine_of(build: Callable[[], Batch], vocabulary: StubVocabulary, **options:
     """An upstream around what `build` makes on the engine's thread; `options` are the upstream's, but for `restart`."""
     courier = Courier()
     restart = options.pop("restart", Restart())
+    options.setdefault("window", WINDOW)
     engine = Engine(build, max_jobs=512, step_ended=courier.step_ended, restart=restart, name="engine under test")
-    return LocalUpstream(engine, courier, vocabulary, revision="r", window=WINDOW, **options)
+    return LocalUpstream(engine, courier, vocabulary, revision="r", **options)
 
 
 async def refuses(text: str, before: Live | None) -> Live:
@@ -56,12 +57,15 @@ async def in_process_gateway(
     folder: Path,
     grammars: Grammars | None = None,
     keys: Sequence[KeyEntry] = (),
+    *,
+    port: int = 0,
+    window: int = WINDOW,
 ) -> AsyncIterator[tuple[RunningGateway, LocalUpstream]]:
     """One model `m`, an engine around `model`, that is ready. It can answer in JSON when it has `grammars`."""
     batch = lambda: Batch(model, vocabulary, revision="r", budget=Budget(), clock=time.perf_counter)  # noqa: E731
-    upstream = engine_of(batch, vocabulary, grammars=grammars)
+    upstream = engine_of(batch, vocabulary, grammars=grammars, window=window)
     can: frozenset[Ability] = frozenset({"json_schema", "logprobs"} if grammars else {"logprobs"})
-    async with gateway_around(upstream, folder, can, keys) as running:
+    async with gateway_around(upstream, folder, can=can, keys=keys, port=port, window=window) as running:
         await running.until(lambda _: upstream.load().ready)
         yield running, upstream
 
@@ -70,16 +74,19 @@ async def in_process_gateway(
 async def gateway_around(
     upstream: LocalUpstream,
     folder: Path,
+    *,
     can: frozenset[Ability] = frozenset({"logprobs"}),
     keys: Sequence[KeyEntry] = (),
+    port: int = 0,
+    window: int = WINDOW,
 ) -> AsyncIterator[RunningGateway]:
     """A gateway of one model `m`, which is `upstream`."""
-    entry = Model(name="m", run=Run(weights="none"), fits=Fits(context=WINDOW), can=can)
+    entry = Model(name="m", run=Run(weights="none"), fits=Fits(context=window), can=can)
     policy = Policy(hash="0" * 16, name="test", models={"m": entry}, routes=(Route(name="default", use="m"),))
     replica = Replica("m", entry.replicas[0], "m", lambda: upstream, is_local=True)
     file = folder / "policy.yaml"
     file.write_text("")
-    settings = Settings(policy=file, port=0, telemetry=QUIET)
+    settings = Settings(policy=file, port=port, telemetry=QUIET)
     world = World(residency=MemoryResidency(10, time.monotonic), now=time.time, draw=random.random)
     gateway = Gateway(
         settings=settings,

@@ -1,0 +1,92 @@
+"""One stream of a worker's events, read to its end. The end is always told: a worker never falls silent by itself."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Protocol
+
+import msgspec
+
+from backends.sse import Decoder, EventTooLarge, ServerEvent
+from backends.transport import Response, TransportError
+from backends.worker.heard import Message
+from backends.worker.messages import EVENTS_PATH, HEARTBEAT_S, VERSION, Blocks, WorkerIs, WorkerLoad
+
+SILENCE_S = 3 * HEARTBEAT_S
+"""So long without a heartbeat, and nobody is there."""
+
+KINDS: Mapping[bytes, "type[WorkerIs] | type[Blocks] | type[WorkerLoad]"] = {
+    b"worker": WorkerIs,
+    b"blocks": Blocks,
+    b"load": WorkerLoad,
+}
+
+
+class Unheard(Exception):
+    """The stream is over, or was none. `is_down`: nothing there takes requests."""
+
+    def __init__(self, why: str, *, is_down: bool = False) -> None:
+        super().__init__(why)
+        self.is_down = is_down
+
+
+class Server(Protocol):
+    """Where the worker's pages are."""
+
+    async def get(self, path: str, accept: str, connect_s: float) -> Response:
+        """Raises TransportError."""
+        ...
+
+
+async def listen(server: Server) -> AsyncGenerator[Message, None]:
+    """The messages of one stream. Always ends by raising Unheard."""
+    try:
+        async with aclosing(_events(server)) as events:
+            async for event in events:
+                if event.name in KINDS:
+                    yield _read(event)
+    except TransportError as error:
+        raise Unheard(str(error), is_down=error.kind == "unreachable") from error
+    except (msgspec.DecodeError, EventTooLarge) as error:
+        raise Unheard(f"what it says is not understood: {error}") from error
+    raise Unheard("it ended its stream of events")
+
+
+async def _events(server: Server) -> AsyncGenerator[ServerEvent, None]:
+    async with _patience():
+        response = await server.get(EVENTS_PATH, "text/event-stream", SILENCE_S)
+    try:
+        if response.status != 200:
+            raise _refused(response.status)
+        decoder = Decoder()
+        while data := await _next(response):
+            for event in decoder.feed(data):
+                yield event
+    finally:
+        await response.aclose()
+
+
+async def _next(response: Response) -> bytes:
+    async with _patience():
+        return await response.read()
+
+
+@asynccontextmanager
+async def _patience() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(SILENCE_S):
+            yield
+    except TimeoutError:
+        raise Unheard(f"nothing came from it for {SILENCE_S:g} s") from None
+
+
+def _refused(status: int) -> Unheard:
+    hint = "; its keys file must say `gateway: true` of our key" if status in (401, 403) else ""
+    return Unheard(f"it answers {status} when asked for its events{hint}", is_down=status == 503)
+
+
+def _read(event: ServerEvent) -> Message:
+    message = msgspec.json.decode(event.data, type=KINDS[event.name])
+    if isinstance(message, WorkerIs) and message.version != VERSION:
+        raise Unheard(f"it speaks version {message.version} of a worker's words, and we know {VERSION}")
+    return message

@@ -1,0 +1,111 @@
+"""A worker as a replica: what every remote server is, and its own word on load and blocks where it is heard."""
+
+import asyncio
+import logging
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import NoReturn
+
+import msgspec
+
+from backends.messages import ChatRequest
+from backends.remote import Key, RemoteUpstream
+from backends.transport import Transport
+from backends.upstream import Answer, Load, Prepared, UpstreamCall
+from backends.worker.heard import Heard
+from backends.worker.listen import Unheard, listen
+from backends.worker.prefix import PREFIX_HEADER, SALT_HEADER, Prefixes, read
+
+log = logging.getLogger("turnout.worker")
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 2.0
+"""Between two tries to hear a worker; doubled from the first to the longest."""
+
+
+NOT_THERE = "the worker cannot be reached"
+"""What clients may know; its address is the operator's, and stands in the log."""
+
+
+class WorkerUpstream:
+    """Without anybody who runs `hear` it is a remote server like any other. Raises what RemoteUpstream raises."""
+
+    def __init__(self, *, model: str, at: str, transport: Transport, serves: str = "", key: Key | None = None) -> None:
+        self._remote = RemoteUpstream(model=model, at=at, transport=transport, serves=serves, key=key, heeds=self._heed)
+        self._at = at
+        self._heard = Heard()
+        self._prefixes = Prefixes()
+        self._under_way: Counter[bytes] = Counter()
+
+    def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
+        return msgspec.structs.replace(self._remote.prepare(request, salt), salt=salt)
+
+    async def start(self, call: UpstreamCall) -> Answer:
+        """Raises `UpstreamError`. Until it returns the prompt is being computed there, and counts as resident."""
+        keys, salt = call.prepared.blocks, call.prepared.salt
+        self._under_way.update(keys)
+        try:
+            headers = {**call.headers, SALT_HEADER: salt.hex()}
+            return await self._remote.start(msgspec.structs.replace(call, headers=headers))
+        finally:
+            self._arrived(keys)
+
+    def resident_tokens(self, prepared: Prepared) -> int | None:
+        """Known where the worker is heard, and has answered a prompt that begins so to us; else None."""
+        keys = prepared.blocks
+        coming = bisect_left(keys, True, key=lambda key: key not in self._under_way) * prepared.block_tokens
+        if self._heard.load is None or not self._prefixes.knows(keys):
+            return min(coming, prepared.tokens) or None
+        held = self._prefixes.resident_tokens(keys, self._heard.resident)
+        return min(max(held, coming), prepared.tokens)
+
+    def load(self) -> Load:
+        """The larger of the worker's word and ours: its own may be a moment old, ours knows nothing of other gateways."""
+        own, told = self._remote.load(), self._heard.load
+        if told is None:
+            why_not = self._heard.why_down or own.why_not
+            return msgspec.structs.replace(own, ready=not why_not, why_not=why_not)
+        return Load(
+            ready=own.ready and told.ready,
+            why_not=own.why_not or told.why_not,
+            queued_tokens=max(own.queued_tokens, told.queued_tokens),
+            running=max(own.running, told.running + told.waiting),
+        )
+
+    async def hear(self, forgot: Callable[[], Awaitable[None]]) -> NoReturn:
+        """Listen to the worker for ever. `forgot` is called when it lost a cache that it had."""
+        pause_s, known = FIRST_PAUSE_S, ""
+        while True:
+            try:
+                async with aclosing(listen(self._remote)) as messages:
+                    async for message in messages:
+                        pause_s, known = FIRST_PAUSE_S, ""
+                        if self._heard.take(message):
+                            await forgot()
+            except Unheard as why:
+                known = self._lose(why, known)
+            await asyncio.sleep(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+
+    async def aclose(self) -> None:
+        await self._remote.aclose()
+
+    def _lose(self, why: Unheard, known: str) -> str:
+        """Each reason is told once, until it is heard again."""
+        if str(why) != known:
+            log.warning("the worker %s is not heard: %s", self._at, why)
+        self._heard.lose(NOT_THERE if why.is_down else "")
+        return str(why)
+
+    def _arrived(self, keys: Sequence[bytes]) -> None:
+        self._under_way.subtract(keys)
+        for key in keys:
+            if self._under_way[key] <= 0:
+                del self._under_way[key]
+
+    def _heed(self, call: UpstreamCall, headers: Mapping[str, str]) -> None:
+        marks = read(headers.get(PREFIX_HEADER, ""))
+        if marks is not None:
+            self._prefixes.learn(call.prepared.blocks, marks)

@@ -1,0 +1,271 @@
+"""A gateway in front of workers: their own word on load and blocks counts, and their tenants are kept apart."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from engine.stub_models import Logits, PrefixModel, StubVocabulary
+from servers.in_process import in_process_gateway
+from servers.plain_client import chat_body, connected
+from servers.running_gateway import RunningGateway, running_gateway
+from upstreams.fake_upstream import unused_port
+
+from backends.engine.api import Step
+from backends.engine.local import LocalUpstream
+from backends.messages import Message
+from gateway.live.replicas import Replica
+from gateway.request.identity import KeyEntry
+
+PROMPT = "the same long beginning of every prompt of this tenant. " * 30
+"""1680 bytes: three chunks of the gateway's, 420 tokens or 26 blocks of the worker's."""
+
+
+class Words(StubVocabulary):
+    """Four characters are a token."""
+
+    def encode_chat(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]:
+        return super().encode_chat(messages, tools)[::4]
+
+
+class Model(PrefixModel):
+    """Fails or takes its time when told to."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=80, vocab_size=64)
+        self.fault: Exception | None = None
+        self.step_s = 0.0
+
+    def forward(self, step: Step) -> Logits:
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
+        time.sleep(self.step_s)
+        return super().forward(step)
+
+
+@dataclass
+class Worker:
+    gateway: RunningGateway
+    upstream: LocalUpstream
+    model: Model
+
+    @property
+    def at(self) -> str:
+        return f"{self.gateway.base}/v1"
+
+
+@asynccontextmanager
+async def worker(folder: Path, **options: Any) -> AsyncIterator[Worker]:
+    model = Model()
+    folder.mkdir(exist_ok=True)  # noqa: ASYNC240  a test's own folder
+    async with in_process_gateway(model, Words(eos=None), folder, window=1280, **options) as (gateway, upstream):
+        yield Worker(gateway, upstream, model)
+
+
+@asynccontextmanager
+async def before(at: Sequence[str], folder: Path, key: str = "", **settings: Any) -> AsyncIterator[RunningGateway]:
+    """A gateway whose model `m` has these workers, all of which it hears."""
+    model = {"at": list(at), "worker": True, **({"key": key} if key else {})}
+    policy = json.dumps({"policy": 1, "models": {"m": model}, "routes": [{"use": "m"}]})
+    async with running_gateway(policy, folder, **settings) as gateway:
+        yield gateway
+
+
+def replicas(gateway: RunningGateway) -> list[Replica]:
+    return list(gateway.gateway.live)
+
+
+async def until_heard(gateway: RunningGateway) -> None:
+    await gateway.until(lambda _: all(heard(replica) for replica in replicas(gateway)))
+
+
+def heard(replica: Replica) -> bool:
+    return replica.upstream._heard.load is not None  # type: ignore[union-attr]
+
+
+async def ask(client: httpx.AsyncClient, gateway: RunningGateway, text: str = PROMPT, key: str = "") -> dict[str, Any]:
+    body = {"model": "m", "messages": [{"role": "user", "content": text}], "max_tokens": 2, "temperature": 0}
+    answer = await client.post(f"{gateway.base}/v1/chat/completions", json=body, headers={"x-api-key": key})
+    assert answer.status_code == 200, answer.text
+    whole: dict[str, Any] = answer.json()
+    return whole
+
+
+def cached(answer: dict[str, Any]) -> int:
+    tokens: int = answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+    return tokens
+
+
+async def believed(client: httpx.AsyncClient, gateway: RunningGateway, text: str = PROMPT) -> dict[str, int]:
+    """Resident tokens of the prompt at every replica, as the decision saw them."""
+    body = {"model": "m", "messages": [{"role": "user", "content": text}], "max_tokens": 2}
+    told = (await client.post(f"{gateway.base}/v1/route", json=body)).json()
+    found = {}
+    for candidate in told["decision"]["candidates"]:
+        [why] = [term["why"] for term in candidate["terms"] if term["name"] == "affinity"]
+        found[candidate["replica"]] = int(why.split()[0]) if why[0].isdigit() else 0
+    return found
+
+
+async def learnt(client: httpx.AsyncClient, gateway: RunningGateway) -> dict[str, int]:
+    """What is believed when the events of the worker that answered are here."""
+    async with asyncio.timeout(5):
+        while not any((known := await believed(client, gateway)).values()):  # noqa: ASYNC110  only asking tells
+            await asyncio.sleep(0.02)
+    return known
+
+
+async def test_what_a_worker_holds_is_known_exactly_until_it_is_evicted(tmp_path: Path) -> None:
+    async with (
+        worker(tmp_path / "a") as a,
+        worker(tmp_path / "b") as b,
+        before([a.at, b.at], tmp_path) as gateway,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        await until_heard(gateway)
+        assert cached(await ask(client, gateway)) == 0
+        known = await learnt(client, gateway)
+        longer = await believed(client, gateway, PROMPT + "and something of its own")
+        assert cached(await ask(client, gateway)) == 416
+        [home] = [w for w in (a, b) if known[w.at]]
+
+        for number in range(4):
+            await ask(client, home.gateway, f"{number} {PROMPT}")
+        async with asyncio.timeout(5):
+            while (await believed(client, gateway))[home.at]:  # noqa: ASYNC110  only asking tells
+                await asyncio.sleep(0.02)
+
+    assert sorted(known.values()) == [0, 352]
+    assert longer == known
+
+
+async def test_a_worker_whose_cache_is_lost_is_believed_to_hold_nothing_at_once(tmp_path: Path) -> None:
+    async with (
+        worker(tmp_path / "a") as a,
+        worker(tmp_path / "b") as b,
+        before([a.at, b.at], tmp_path) as gateway,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        await until_heard(gateway)
+        await ask(client, gateway)
+        known = await learnt(client, gateway)
+        [home] = [w for w in (a, b) if known[w.at]]
+        residency = gateway.gateway.world.residency
+        prepared = replicas(gateway)[0].upstream.prepare(request(), a_salt(gateway))  # type: ignore[union-attr]
+        assert (await residency.held(prepared.blocks, [home.at]))[home.at] > 0
+
+        home.model.fault = ValueError("bad lanes")
+        await client.post(f"{home.gateway.base}/v1/chat/completions", content=chat_body())
+        async with asyncio.timeout(10):
+            while (await residency.held(prepared.blocks, [home.at]))[home.at]:  # noqa: ASYNC110  only asking tells
+                await asyncio.sleep(0.02)
+
+        await gateway.until(lambda _: by_name(gateway, home.at).load().ready)
+        assert (await believed(client, gateway))[home.at] == 0
+
+
+def request() -> Any:
+    from backends.dialects.openai_chat.request import read_chat
+
+    return read_chat(chat_body(text=PROMPT))
+
+
+def a_salt(gateway: RunningGateway) -> bytes:
+    return gateway.gateway.identity.identify({}).salt
+
+
+async def test_work_that_others_gave_to_a_worker_counts_in_the_choice(tmp_path: Path) -> None:
+    async with (
+        worker(tmp_path / "a") as a,
+        worker(tmp_path / "b") as b,
+        before([a.at, b.at], tmp_path) as gateway,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        await until_heard(gateway)
+        warm_up = b.upstream.engine.stats().generated_tokens
+        a.model.step_s = 0.01
+        async with connected(a.gateway.port) as other:
+            await other.ask(chat_body(stream=True))
+            await other.until(b'"content"')
+            await gateway.until(lambda _: by_name(gateway, a.at).load().running == 1)
+            for number in range(6):
+                await ask(client, gateway, f"{number}")
+        generated = b.upstream.engine.stats().generated_tokens - warm_up
+
+    assert generated == 6 * 2
+
+
+def by_name(gateway: RunningGateway, name: str) -> Replica:
+    [found] = [replica for replica in replicas(gateway) if replica.name == name]
+    return found
+
+
+async def test_a_worker_that_is_not_there_takes_no_work_until_it_is_back(tmp_path: Path) -> None:
+    port = unused_port()
+    async with (
+        worker(tmp_path / "b") as b,
+        before([f"http://127.0.0.1:{port}/v1", b.at], tmp_path) as gateway,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        absent = by_name(gateway, f"http://127.0.0.1:{port}/v1")
+        await gateway.until(lambda _: not absent.load().ready)
+        why_not = absent.load().why_not
+        for number in range(4):
+            await ask(client, gateway, f"{number}")
+        async with worker(tmp_path / "a", port=port):
+            await gateway.until(lambda _: absent.load().ready and heard(absent))
+        await gateway.until(lambda _: not absent.load().ready)
+
+    assert why_not == "the worker cannot be reached"
+
+
+async def test_a_worker_that_stops_is_passed_over_while_it_ends_its_work(tmp_path: Path) -> None:
+    async with worker(tmp_path / "a") as a, before([a.at], tmp_path) as gateway:
+        await until_heard(gateway)
+        a.model.step_s = 0.001
+        async with connected(a.gateway.port) as slow:
+            await slow.ask(chat_body(stream=True))
+            await slow.until(b'"content"')
+            a.gateway.gateway.door.drain()
+            await gateway.until(lambda _: replicas(gateway)[0].load().why_not == "stopping")
+            assert b"[DONE]" in await slow.rest()
+
+
+TENANTS = [{"hash": hashlib.sha256(name.encode()).hexdigest(), "tenant": name} for name in ("one", "two")]
+
+
+@pytest.mark.parametrize(("is_gateway", "expected"), [(True, [False, True, False]), (False, [False, True, True])])
+async def test_tenants_of_the_gateway_are_kept_apart_at_a_worker_that_trusts_it(
+    is_gateway: bool, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKER_KEY", "front")
+    (tmp_path / "keys.json").write_text(json.dumps(TENANTS))
+    keys = [KeyEntry(hash=hashlib.sha256(b"front").hexdigest(), tenant="front", gateway=is_gateway)]
+    async with (
+        worker(tmp_path / "a", keys=keys) as a,
+        before([a.at], tmp_path, key="env:WORKER_KEY", keys_file=tmp_path / "keys.json") as gateway,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        found = [cached(await ask(client, gateway, key=key)) > 0 for key in ("one", "one", "two")]
+        was_heard = heard(replicas(gateway)[0])
+
+    assert found == expected
+    assert was_heard == is_gateway
+
+
+async def test_only_a_gateway_is_told_where_its_prompt_lies(tmp_path: Path) -> None:
+    async with worker(tmp_path / "a") as a, httpx.AsyncClient(timeout=20) as client:
+        url = f"{a.at}/chat/completions"
+        plain = await client.post(url, content=chat_body(text=PROMPT))
+        relayed = await client.post(url, content=chat_body(text=PROMPT), headers={"x-turnout-salt": "ab"})
+
+    assert "x-turnout-prefix" not in plain.headers
+    assert relayed.headers["x-turnout-prefix"].startswith("420.")
