@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.control.reload import Reloader
 from gateway.house import Gateway
+from gateway.worker.hear import hear_workers
 
 log = logging.getLogger("turnout.models")
 
@@ -36,6 +37,7 @@ class Upkeep:
                     tasks.create_task(self._reach_for_state(), name="connect-state"),
                     tasks.create_task(self._open_models(), name="open-models"),
                     tasks.create_task(self._hold_targets(), name="hold-targets"),
+                    tasks.create_task(self._hear_workers(), name="hear-workers"),
                 )
                 await self._reloader.follow(over)
                 for task in beside:
@@ -47,6 +49,9 @@ class Upkeep:
         """So that the first request finds an open connection; without one it is answered all the same."""
         if self._connect is not None:
             await self._connect()
+
+    async def _hear_workers(self) -> None:
+        await hear_workers(lambda: self._gateway.live, self._gateway.world.residency)
 
     async def _hold_targets(self) -> None:
         gateway = self._gateway

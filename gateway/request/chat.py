@@ -103,7 +103,7 @@ class ChatCompletions:
         books.decided(judged.decision)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
-        affinity = Affinity(live, world.residency)
+        affinity = Affinity(live, world.residency, principal.is_relayed)
         cascade = Cascade(live.policy, request, judged, world.escalations, books)
         return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at)
 
