@@ -92,7 +92,19 @@ def settled(settlement: Settlement, redactor: Redactor) -> dict[str, Value]:
         known[names.TTFT_MS] = settlement.ttft_ms
     if settlement.error_code:
         known[names.ERROR_TYPE] = redactor.clean(settlement.error_code)
-    return known | _used(settlement.usage)
+    return known | _used(settlement.usage) | _judged(settlement)
+
+
+def _judged(settlement: Settlement) -> dict[str, Value]:
+    if not settlement.judgement or settlement.p_correct is None:
+        return {}
+    known: dict[str, Value] = {names.JUDGEMENT: settlement.judgement, names.P_CORRECT: settlement.p_correct}
+    if settlement.abandoned_by is not None:
+        used = settlement.abandoned
+        known[names.ABANDONED_MODEL] = settlement.abandoned_by.model
+        known[names.ABANDONED_TOKENS] = used.completion_tokens if used else 0
+        known[names.ABANDONED_MICROUSD] = settlement.abandoned_microusd
+    return known
 
 
 def _used(usage: Usage | None) -> dict[str, Value]:

@@ -70,6 +70,7 @@ def line(settlement: Settlement, trace_id: str) -> dict[str, Field]:
         "error_code": settlement.error_code,
         **_decision(settlement),
         **_cost(settlement),
+        **_judged(settlement),
     }
 
 
@@ -83,6 +84,20 @@ def _decision(settlement: Settlement) -> dict[str, Field]:
         "policy": decision.policy_hash if decision else "",
         "artefact": decision.artefact if decision else "",
         "line": decision.line.loss if decision and decision.line else None,
+    }
+
+
+def _judged(settlement: Settlement) -> dict[str, Field]:
+    """Of an answer that was held back; what was given up is part of the cost above."""
+    gave_up, used = settlement.abandoned_by, settlement.abandoned
+    if not settlement.judgement:
+        return {}
+    return {
+        "judgement": settlement.judgement,
+        "p_correct": None if settlement.p_correct is None else round(settlement.p_correct, 3),
+        "abandoned_model": gave_up.model if gave_up else "",
+        "abandoned_tokens": used.completion_tokens if used else 0,
+        "abandoned_microusd": settlement.abandoned_microusd,
     }
 
 

@@ -99,6 +99,18 @@ class Metrics:
             self._series[names.SPEND].record(settlement.microusd, route, model)
         if settlement.usage is not None:
             self._used(settlement.usage, model)
+        if settlement.judgement:
+            self.judged(settlement)
+
+    def judged(self, settlement: Settlement) -> None:
+        """An answer that was held back: what became of it, and what was given up."""
+        route = self._name("routes", settlement.decision.route if settlement.decision else names.NONE)
+        self._series[names.ANSWERS_JUDGED].record(1, route, settlement.judgement)
+        gave_up = settlement.abandoned_by
+        if gave_up is not None and settlement.abandoned is not None:
+            model = self._name("models", gave_up.model)
+            self._series[names.ABANDONED_SPEND].record(settlement.abandoned_microusd, route, model)
+            self._used(settlement.abandoned, model)
 
     def dropped(self, signal: str, count: int) -> None:
         """`signal` is one of `names.SIGNALS`."""

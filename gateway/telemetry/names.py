@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from backends.errors import Kind
+from gateway.request.settlement import Judgement
 
 SCOPE = "turnout"
 """The instrumentation scope of all spans."""
@@ -49,6 +50,13 @@ REJECT_CODE = "router.reject.code"
 REASON = "router.reason"
 LINE_LOSS = "router.line.loss"
 
+# Of an answer that was held back. Was it good enough, and what did it cost to give it up?
+JUDGEMENT = "router.judgement"
+P_CORRECT = "router.p_correct"
+ABANDONED_MODEL = "router.abandoned.model"
+ABANDONED_TOKENS = "router.abandoned.output_tokens"
+ABANDONED_MICROUSD = "router.abandoned.spend_microusd"
+
 # Of one attempt. Who was asked, how long did it think, what did it compute, how did it end?
 OPERATION = "gen_ai.operation.name"
 PROVIDER = "gen_ai.provider.name"
@@ -74,6 +82,9 @@ KINDS: tuple[str, ...] = get_args(Kind)
 RELOADS = ("ok", "failed")
 SIGNALS = ("span", "log")
 ESTIMATES = ("answered", "abstained")
+
+JUDGED: tuple[str, ...] = tuple(word for word in get_args(Judgement) if word)
+"""kept: good enough; over_limit: sent though it was not; escalated: given up; turned_back: given up, and sent after all."""
 
 NONE = "none"
 """The label of a route or model that there is not: nothing was decided, nobody answered."""
@@ -157,6 +168,20 @@ USED_CACHED = Metric(
     (BY_MODEL,),
 )
 SPEND = Metric("router.spend", "counter", "microusd", "What did the answers cost?", (BY_ROUTE, BY_MODEL))
+ANSWERS_JUDGED = Metric(
+    "router.judgements",
+    "counter",
+    "",
+    "How many answers were held back, and what became of them?",
+    (BY_ROUTE, Label(JUDGEMENT, JUDGED)),
+)
+ABANDONED_SPEND = Metric(
+    "router.abandoned.spend",
+    "counter",
+    "microusd",
+    "What of the spend went into answers that were given up?",
+    (BY_ROUTE, BY_ASKED_MODEL),
+)
 DECISION_DURATION = Metric(
     "router.decision.duration", "histogram", "s", "What does deciding cost?", (), DECISION_BUCKETS
 )
@@ -200,6 +225,8 @@ METRICS: tuple[Metric, ...] = (
     USED_OUTPUT,
     USED_CACHED,
     SPEND,
+    ANSWERS_JUDGED,
+    ABANDONED_SPEND,
     DECISION_DURATION,
     ESTIMATE_COUNT,
     RELOAD_COUNT,
