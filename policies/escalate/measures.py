@@ -10,7 +10,8 @@ TYPICAL_LOW, TYPICAL_MIDDLE, TYPICAL_DIP = -1.0, -0.05, -0.6
 """Log-probabilities of an ordinary answer, sampled at temperature 1: an unknown one counts as ordinary."""
 
 LOWEST = -6.0
-USUAL_CHARACTERS = 400
+USUAL_STEPS, MOST_STEPS = 3, 12
+USUAL_CHARACTERS, USUAL_QUESTION = 400, 200
 
 MEASURES: Mapping[str, tuple[Signal, Callable[[Signals], float]]] = {
     "low": ("token_quantiles", lambda s: _above(s.low, TYPICAL_LOW)),
@@ -21,11 +22,24 @@ MEASURES: Mapping[str, tuple[Signal, Callable[[Signals], float]]] = {
     "repetition": ("repetition", lambda s: max(0.0, s.repetition - 0.2)),
     "misshapen": ("schema_valid", lambda s: float(s.misshapen)),
     "cut": ("cut", lambda s: float(s.cut)),
-    "false_sum": ("sums", lambda s: float(s.false_sums > 0)),
-    "fraction": ("sums", lambda s: float(s.fraction)),
-    "length": ("length", lambda s: log((1 + s.characters) / (1 + USUAL_CHARACTERS)) if s.whole else 0.0),
+    "false_step": ("reckoning", lambda s: float(s.reckoning.false_steps > 0)),
+    "steps": ("reckoning", lambda s: float(min(s.reckoning.steps, MOST_STEPS) - USUAL_STEPS) if s.whole else 0.0),
+    "unused": ("reckoning", lambda s: s.reckoning.unused if s.whole and s.reckoning.steps else 0.0),
+    "invented": ("reckoning", lambda s: float(min(s.reckoning.invented, 5))),
+    "idle": ("reckoning", lambda s: float(min(s.reckoning.idle, 5)) if s.whole else 0.0),
+    "loose_end": ("reckoning", lambda s: float(s.whole and s.reckoning.loose_end)),
+    "hedges": ("reckoning", lambda s: float(s.reckoning.hedges)),
+    "fraction": ("reckoning", lambda s: float(s.comes_to is not None and not s.comes_to.is_integer())),
+    "nothing": ("reckoning", lambda s: float(s.comes_to is not None and s.comes_to <= 0)),
+    "length": ("length", lambda s: _times(s.characters, USUAL_CHARACTERS) if s.whole else 0.0),
+    "question": ("length", lambda s: _times(s.asked_characters, USUAL_QUESTION)),
 }
 """Name -> the signal of the policy file that it belongs to, and its value."""
+
+
+def _times(count: int, usual: int) -> float:
+    """How many times the usual, as a logarithm."""
+    return log((1 + count) / (1 + usual))
 
 
 def _above(value: float | None, typical: float) -> float:

@@ -1,20 +1,31 @@
-"""The number that an answer comes to: the last one in it."""
+"""The numbers in a text, and the one that it comes to: the last."""
 
 import re
 
-READS = 1_024
-"""Characters looked at, of the end."""
+READS = 16_384
+"""Characters looked at."""
 
-NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?")
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+LAST = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:\s*/\s*\d+)?")
+NEAR_THE_END = 1_024
 
 
-def ends_in_a_fraction(text: str) -> bool:
-    """Whether the last number is not whole. Where things are counted, that is rarely right.
+def numbers(text: str) -> list[float]:
+    """Without signs, in order.
 
-    >>> ends_in_a_fraction("so each gets 2.67 gallons."), ends_in_a_fraction("#### 18.00"), ends_in_a_fraction("none")
-    (True, False, False)
+    >>> numbers("1,350 + 6 * 3.5")
+    [1350.0, 6.0, 3.5]
     """
-    found = NUMBER.findall(text[-READS:])
-    if not found or "/" in found[-1]:
-        return bool(found)
-    return not float(found[-1].replace(",", "")).is_integer()
+    return [float(number.replace(",", "")) for number in NUMBER.findall(text[:READS])]
+
+
+def final_number(text: str) -> float | None:
+    """
+    >>> final_number("in all 5/2, so $18.00."), final_number("about 1/2"), final_number("none")
+    (18.0, 0.5, None)
+    """
+    found = LAST.findall(text[-NEAR_THE_END:])
+    if not found:
+        return None
+    over, _, under = found[-1].replace(",", "").partition("/")
+    return float(over) / (float(under) or 1.0) if under else float(over)

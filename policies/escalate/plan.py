@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-Signal = Literal["token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "sums", "length"]
+Signal = Literal["token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length"]
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):

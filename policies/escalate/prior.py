@@ -3,8 +3,7 @@
 What they say: three answers of four are right when nothing speaks against them. A nat less in the lowest tenth or in the
 worst stretch halves the odds and more; a broken form, a refusal or no words at all decide alone. Of Mixtral-8x7B's answers to
 GSM8K, those with a sum that does not hold were right in 9 % of the cases, the others in 68 % (1,319 answers,
-`loadtests/cascade`); those that end in a fraction in 3 %, but only because such questions ask for a count, so a fraction is
-weighed with care.
+`loadtests/cascade`). What else that set teaches holds for sums of words alone, and is left to fitted weights.
 """
 
 from policies.escalate.plan import Weights
@@ -20,7 +19,7 @@ PRIOR = Weights(
         "repetition": -5.0,
         "misshapen": -5.0,
         "cut": -2.0,
-        "false_sum": -2.5,
-        "fraction": -0.2,
+        "false_step": -2.5,
+        "loose_end": -0.4,
     },
 )

@@ -38,8 +38,10 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The form that the request asks of its answer: JSON, perhaps of a schema, and the tools that may be called."""
+    """What the request asks: the user's latest words, the form of the answer (JSON, perhaps of a schema), the tools that
+    may be called."""
 
+    question: str = ""
     json: bool = False
     schema: Schema | None = None
     tools: Mapping[str, Schema] = {}

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from policies.escalate.numbers import ends_in_a_fraction
+from policies.escalate.numbers import final_number
+from policies.escalate.reckoning import Reckoning, reckoning
 from policies.escalate.refusal import declines
 from policies.escalate.repetition import repeated
 from policies.escalate.said import Said, Wanted
 from policies.escalate.shape import misshapen
-from policies.escalate.sums import false_sums
 from policies.escalate.tokens import dip, quantile
 
 FEWEST_CUT = 64
@@ -18,7 +18,8 @@ FEWEST_CUT = 64
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """Of the beginning of an answer, or of all of it (`whole`). `low`, `middle` and `dip` are log-probabilities: the lowest
-    tenth, the median and the worst stretch; None where no probabilities are known."""
+    tenth, the median and the worst stretch; None where no probabilities are known. `comes_to` is the last number of a whole
+    answer. `asked_characters` is the length of the question."""
 
     whole: bool
     tokens: int
@@ -31,13 +32,14 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     repetition: float = 0.0
     cut: bool = False
     misshapen: bool = False
-    false_sums: int = 0
-    fraction: bool = False
+    reckoning: Reckoning = Reckoning()
+    comes_to: float | None = None
+    asked_characters: int = 0
 
 
 def signals_of(said: Said, wanted: Wanted) -> Signals:
     """
-    >>> signals_of(Said(text="2 + 2 = 5", tokens=5, ending="stop"), Wanted()).false_sums
+    >>> signals_of(Said(text="2 + 2 = 5", tokens=5, ending="stop"), Wanted()).reckoning.false_steps
     1
     """
     low, middle, worst = doubts(said.logprobs)
@@ -53,8 +55,9 @@ def signals_of(said: Said, wanted: Wanted) -> Signals:
         repetition=repeated(said.text),
         cut=said.ending == "length" and said.tokens >= FEWEST_CUT,
         misshapen=misshapen(said, wanted),
-        false_sums=false_sums(said.text),
-        fraction=said.whole and ends_in_a_fraction(said.text),
+        reckoning=reckoning(wanted.question, said.text),
+        comes_to=final_number(said.text) if said.whole else None,
+        asked_characters=len(wanted.question),
     )
 
 

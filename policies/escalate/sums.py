@@ -3,7 +3,9 @@
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import NamedTuple
 
 EQUATION = re.compile(
     r"(?<![\d.,=/*+)(-])([\d(][\d\s.,()+*/×÷x$−–-]{2,60}?)\s*=\s*\$?\s*(-?\d[\d,]*(?:\.\d+)?)(?![\d,]*\d|\.\d|\s*[-+*/x×÷^−–]\s*[\d($])"
@@ -26,20 +28,36 @@ OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 }
 
 
-def false_sums(text: str) -> int:
-    r"""How many equations of the text do not hold.
+class Equation(NamedTuple):
+    """`left` as it can be evaluated, `right` as it was written, without commas."""
 
-    >>> false_sums("84 * (9 / 14) = 48, so 48 - 20 = 28 are left"), false_sums("8 / 3 = 2.67, 1/3 of 9 = 3")
+    left: str
+    right: str
+
+
+def equations(text: str) -> tuple[Equation, ...]:
+    r"""In order.
+
+    >>> equations("she has 16 \u2212 3 = 13 eggs, at $2 x 9 = $18")
+    (Equation(left='16 - 3', right='13'), Equation(left='2 * 9', right='18'))
+    """
+    found = islice(EQUATION.finditer(text[:READS].replace("\\", "")), MOST)
+    return tuple([Equation(match[1].translate(SPELL).strip(), match[2].replace(",", "")) for match in found])
+
+
+def false_sums(shown: Iterable[Equation]) -> int:
+    """How many do not hold.
+
+    >>> false_sums(equations("84 * (9 / 14) = 48, so 48 - 20 = 28 are left")), false_sums(equations("8 / 3 = 2.67"))
     (1, 0)
     """
-    return sum(not holds for holds in checked(text))
+    return sum(holds(equation) is False for equation in shown)
 
 
-def checked(text: str) -> Iterator[bool]:
-    for match, _ in zip(EQUATION.finditer(text[:READS].replace("\\", "")), range(MOST), strict=False):
-        value = evaluated(match[1].translate(SPELL))
-        if value is not None:
-            yield is_rounded(value, match[2].replace(",", ""))
+def holds(equation: Equation) -> bool | None:
+    """None where the left side is nothing that can be reckoned."""
+    value = evaluated(equation.left)
+    return None if value is None else is_rounded(value, equation.right)
 
 
 def evaluated(expression: str) -> float | None:

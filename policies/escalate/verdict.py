@@ -18,9 +18,17 @@ WORDS: Mapping[str, str] = {
     "repetition": "repetition",
     "misshapen": "not the form asked for",
     "cut": "cut off by its length",
-    "false_sum": "a sum that does not hold",
+    "false_step": "a sum that does not hold",
+    "steps": "its steps",
+    "unused": "numbers left out",
+    "invented": "numbers from nowhere",
+    "idle": "results left unused",
+    "loose_end": "an end that does not follow",
+    "hedges": "hedging",
     "fraction": "a fraction",
+    "nothing": "nothing left",
     "length": "its length",
+    "question": "a long question",
 }
 """What a measure that counts against an answer is called."""
 

@@ -33,7 +33,7 @@ from policies.policy import Policy, Resilience, Route
 Beat = tuple[float, Event | UpstreamError]
 """After so many seconds: an event, or the end by an error."""
 
-ALL = frozenset(("token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "sums", "length"))
+ALL = frozenset(("token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length"))
 PLAN = Escalation(
     name="careful",
     to="large",
