@@ -59,7 +59,7 @@ def marked(blocks: int) -> list[int]:
     if blocks <= DENSE_MARKS + SPARSE_MARKS:
         return list(range(1, blocks + 1))
     dense = DENSE_MARKS * DENSE_BLOCKS
-    every = -(-(blocks - dense) // SPARSE_MARKS) or 1
+    every = max(1, -(-(blocks - dense) // SPARSE_MARKS))
     return [*range(DENSE_BLOCKS, min(dense, blocks) + 1, DENSE_BLOCKS), *range(dense + every, blocks + 1, every)]
 
 

@@ -33,14 +33,14 @@ class WorkerUpstream:
     """Without anybody who runs `hear` it is a remote server like any other. Raises what RemoteUpstream raises."""
 
     def __init__(self, *, model: str, at: str, transport: Transport, serves: str = "", key: Key | None = None) -> None:
-        self._remote = RemoteUpstream(model=model, at=at, transport=transport, serves=serves, key=key, heeds=self._heed)
+        self.server = RemoteUpstream(model=model, at=at, transport=transport, serves=serves, key=key, heeds=self._heed)
         self._at = at
         self._heard = Heard()
         self._prefixes = Prefixes()
         self._under_way: Counter[bytes] = Counter()
 
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
-        return msgspec.structs.replace(self._remote.prepare(request, salt), salt=salt)
+        return msgspec.structs.replace(self.server.prepare(request, salt), salt=salt)
 
     async def start(self, call: UpstreamCall) -> Answer:
         """Raises `UpstreamError`. Until it returns the prompt is being computed there, and counts as resident."""
@@ -48,7 +48,7 @@ class WorkerUpstream:
         self._under_way.update(keys)
         try:
             headers = {**call.headers, SALT_HEADER: salt.hex()}
-            return await self._remote.start(msgspec.structs.replace(call, headers=headers))
+            return await self.server.start(msgspec.structs.replace(call, headers=headers))
         finally:
             self._arrived(keys)
 
@@ -63,7 +63,7 @@ class WorkerUpstream:
 
     def load(self) -> Load:
         """The larger of the worker's word and ours: its own may be a moment old, ours knows nothing of other gateways."""
-        own, told = self._remote.load(), self._heard.load
+        own, told = self.server.load(), self._heard.load
         if told is None:
             why_not = self._heard.why_down or own.why_not
             return msgspec.structs.replace(own, ready=not why_not, why_not=why_not)
@@ -79,7 +79,7 @@ class WorkerUpstream:
         pause_s, known = FIRST_PAUSE_S, ""
         while True:
             try:
-                async with aclosing(listen(self._remote)) as messages:
+                async with aclosing(listen(self.server)) as messages:
                     async for message in messages:
                         pause_s, known = FIRST_PAUSE_S, ""
                         if self._heard.take(message):
@@ -90,7 +90,7 @@ class WorkerUpstream:
             pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
 
     async def aclose(self) -> None:
-        await self._remote.aclose()
+        await self.server.aclose()
 
     def _lose(self, why: Unheard, known: str) -> str:
         """Each reason is told once, until it is heard again."""
