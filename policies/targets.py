@@ -6,6 +6,7 @@ moves of all prompts, sorted by the loss at which they happen, are the frontier 
 allows; solving walks along it. Exact, and O(prompts x models^2).
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import ceil, floor, sqrt
@@ -107,8 +108,28 @@ def solve(target: Target, rungs: Sequence[Rung]) -> Solved | Infeasible:
         bound = target.percent / 100 * quality - SLACK * size
         at = next((i for i, (_, point) in enumerate(frontier) if point.p_good >= bound), None)
     if at is None:
-        return Infeasible(_out_of_reach(target, [_expect(rungs, point, quality) for _, point in frontier]))
+        return Infeasible(_out_of_reach(target, mixes(rungs, target.of)))
     return Solved(_between(frontier, at), _expect(rungs, frontier[at][1], quality))
+
+
+def mixes(rungs: Sequence[Rung], of: str) -> Sequence[Expected]:
+    """The whole frontier, cheapest mix first, against the model `of`. The sample is not empty."""
+    quality = sum(next(rung for rung in rungs if rung.model == of).p_good)
+    return [_expect(rungs, point, quality) for _, point in walk(rungs)]
+
+
+def dearest_within(frontier: Sequence[Expected], cost_percent: float) -> Expected | None:
+    """The best mix that keeps a cost, if one does."""
+    at = bisect_right(frontier, cost_percent + ROUNDING, key=lambda mix: mix.cost_percent)
+    return frontier[at - 1] if at else None
+
+
+def steps(frontier: Sequence[Expected], count: int) -> Sequence[Expected]:
+    """The two ends of a frontier, and the mixes nearest below equal steps of cost between them."""
+    low, high = frontier[0].cost_percent, frontier[-1].cost_percent
+    wanted = [low + (high - low) * i / (count - 1) for i in range(count - 1)]
+    inner = [mix for cost in wanted if (mix := dearest_within(frontier, cost)) is not None]
+    return [mix for mix, _ in groupby([*inner, frontier[-1]])]
 
 
 def walk(rungs: Sequence[Rung]) -> Iterator[tuple[float, Point]]:
@@ -168,16 +189,18 @@ def _expect(rungs: Sequence[Rung], point: Point, quality: float) -> Expected:
     return Expected(100 * point.cost / size, 100 * point.p_good / quality if quality else 100.0, shares)
 
 
-def _out_of_reach(target: Target, mixes: Sequence[Expected]) -> str:
-    """How far the models of the ladder get, with the numbers on both sides."""
+def _out_of_reach(target: Target, frontier: Sequence[Expected]) -> str:
+    """How far the models of the ladder get, with the numbers on both sides, and what else can be had."""
+    there_is = ", ".join(f"{mix.cost_percent:.0f}% for {mix.quality_percent:.1f}%" for mix in steps(frontier, 6))
+    can_be_had = f"; cost and quality that can be had: {there_is}"
     if target.kind == "cost":
-        low = mixes[0]
+        low = frontier[0]
         return (
             f"the cheapest mix already costs {low.cost_percent:.1f}% of {target.of}"
             f" (at {low.quality_percent:.1f}% of its quality); ask for at least cost {ceil(low.cost_percent - ROUNDING)}%"
-        )
-    best = mixes[-1]
+        ) + can_be_had
+    best = frontier[-1]
     return (
         f"the best mix reaches {best.quality_percent:.1f}% of the quality of {target.of}"
         f" (at {best.cost_percent:.1f}% of its cost); ask for at most quality {floor(best.quality_percent + ROUNDING)}%"
-    )
+    ) + can_be_had

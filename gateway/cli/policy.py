@@ -27,6 +27,9 @@ from policies.language.schema import json_schema
 from policies.language.sections.examples import Given
 from policies.policy import Choose, Policy
 
+REFUSED = 1
+"""The exit code of `explain` where the request would be turned away."""
+
 PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_default=False)]
 
 
@@ -72,7 +75,10 @@ def explain(
     images: Annotated[int | None, typer.Option(help="number of images")] = None,
     down: Annotated[list[str] | None, typer.Option(help="a model that cannot be reached; again for more")] = None,
 ) -> None:
-    """Decide on a request without sending it: the estimate, every candidate with its expected cost, and the reasons."""
+    """Decide on a request without sending it: the estimate, every candidate with its expected cost, and the reasons.
+
+    Exit code 1 when nobody may answer, 2 when the policy has problems.
+    """
     told = {"turns": text, "model": model, "tenant": tenant, "tenant.plan": plan, "prompt_tokens": prompt_tokens}
     told |= {"tools": tools, "images": images, "down": down or None}
     given = Given.model_validate({key: value for key, value in told.items() if value is not None})
@@ -80,6 +86,8 @@ def explain(
         estimate = found.reader.estimate(turns_of(given))
         decision = decide(found.policy, facts_of(given), estimate, world(found.policy, given))
     _show(decision, estimate)
+    if isinstance(decision.choice, Reject):
+        raise typer.Exit(REFUSED)
 
 
 @contextmanager

@@ -9,13 +9,14 @@ from gateway.cli.classifier import evaluate, train
 from gateway.cli.models import app as models
 from gateway.cli.policy import check, explain
 from gateway.cli.serve import serve, worker
+from gateway.cli.whatif import whatif
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (serve, worker, check, explain, train, evaluate):
+for command in (serve, worker, check, explain, whatif, train, evaluate):
     app.command()(command)
 app.add_typer(models, name="models")
 

@@ -87,10 +87,10 @@ def test_explain_shows_who_answers_who_is_next_and_why(run, policy):
     assert "route default uses it" in result.stdout
 
 
-def test_explain_of_an_unknown_model_lists_the_names(run, policy):
+def test_explain_of_an_unknown_model_lists_the_names_and_ends_with_code_1(run, policy):
     result = run("explain", policy, "--text", "hi", "--model", "smal")
 
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "refused: unknown_model" in result.stdout
     assert "auto, small, large" in result.stdout
 

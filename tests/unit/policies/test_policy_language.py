@@ -451,7 +451,8 @@ BAD = [
         HEAD + CHOICE.replace("40%", "4%"),
         [
             "6:68 routes.0.choose.target.cost cannot be held: the cheapest mix already costs 10.0% of large"
-            " (at 66.4% of its quality); ask for at least cost 10%"
+            " (at 66.4% of its quality); ask for at least cost 10%; cost and quality that can be had:"
+            " 10% for 66.4%, 23% for 81.1%, 37% for 91.7%, 51% for 99.2%, 64% for 103.8%, 78% for 105.4%"
         ],
     ),
     (

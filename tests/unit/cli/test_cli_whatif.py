@@ -1,0 +1,114 @@
+"""`turnout whatif`: the frontier of a route, where its target sits, and what is told when there is none."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from gateway.cli import app
+from gateway.cli.whatif import aimed, look
+from policies.catalogue import Price
+from policies.policy import Choose, Expected, Target
+from policies.targets import Rung, dearest_within, mixes, steps
+
+HARD = [i / 100 for i in range(100)]
+"""A small model that answers the last prompt nearly surely and the first never."""
+
+RUNGS = [Rung("small", 0.2, HARD), Rung("large", 1.0, [1.0] * 100)]
+LADDER = Choose(
+    among=("small", "large"),
+    target=Target("cost", 60, "large"),
+    when_unsure="large",
+    prices={"small": Price(), "large": Price()},
+    relative_cost={"small": 0.2, "large": 1.0},
+    loss_per_reference=1.0,
+    expected=Expected(60, 90, {}),
+)
+DIFFICULT = """policy: 1
+models: {small: {at: "http://127.0.0.1:9001/v1"}, large: {at: "http://127.0.0.1:9002/v1"}}
+routes:
+  - {name: plain, when: {has: tools}, use: large}
+  - {name: chat, choose: {by: difficulty, among: [small, large], target: {cost: 40% of large}}}
+"""
+
+
+def test_the_target_stands_among_the_mixes_and_a_little_more_buys_what_the_frontier_says() -> None:
+    answer = look("chat", LADDER.target, LADDER, RUNGS)
+
+    assert answer.now in answer.frontier
+    assert answer.now.cost_percent == pytest.approx(60, abs=0.8)
+    assert [mix.cost_percent for mix in answer.frontier] == sorted(mix.cost_percent for mix in answer.frontier)
+    more, less = answer.nudged["10% more"], answer.nudged["10% less"]
+    assert less.cost_percent == pytest.approx(54, abs=0.8)
+    assert more.cost_percent == pytest.approx(66, abs=0.8)
+    assert less.quality_percent < answer.now.quality_percent < more.quality_percent
+
+
+def test_another_model_may_be_the_measure() -> None:
+    answer = look("chat", Target("cost", 150, "small"), LADDER, RUNGS)
+
+    assert answer.now.cost_percent == pytest.approx(150, abs=4)
+    assert answer.frontier[0].cost_percent == pytest.approx(100)
+
+
+def test_a_target_out_of_reach_is_told_with_what_can_be_had_and_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        look("chat", Target("cost", 10, "large"), LADDER, RUNGS)
+
+    assert ended.value.exit_code == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "already costs 20.0%" in told
+    assert "can be had: 20% for 49.5%" in told
+
+
+def test_steps_hold_both_ends_and_no_mix_twice() -> None:
+    frontier = mixes(RUNGS, "large")
+    shown = steps(frontier, 6)
+
+    assert (shown[0], shown[-1]) == (frontier[0], frontier[-1])
+    assert len({mix.cost_percent for mix in shown}) == len(shown) == 6
+    assert dearest_within(frontier, 19.9) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("cost: 30%", Target("cost", 30, "large")),
+        ("cost=30% of small", Target("cost", 30, "small")),
+        ("quality 98.5 % of large", Target("quality", 98.5, "large")),
+        (None, LADDER.target),
+    ],
+)
+def test_a_target_is_written_as_in_the_file_or_more_briefly(text: str | None, target: Target) -> None:
+    assert aimed(LADDER, text) == target
+
+
+@pytest.mark.parametrize("text", ["30%", "cost: thirty", "cost: 30% of medium", "speed: 30%", ""])
+def test_what_is_no_target_is_refused_with_code_2(text: str) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        aimed(LADDER, text)
+    assert ended.value.exit_code == 2
+
+
+def test_json_has_the_frontier_of_the_named_route(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(DIFFICULT)
+
+    result = CliRunner().invoke(app, ["whatif", str(path), "--route", "chat", "--target", "quality: 95%", "--json"])
+
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["target"] == {"kind": "quality", "percent": 95.0, "of": "large"}
+    assert told["now"]["quality_percent"] >= 95
+    assert len(told["frontier"]) > 10
+
+
+def test_a_policy_that_weighs_nothing_and_a_route_that_is_not_there_are_told_with_code_2(tmp_path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(DIFFICULT.split("  - {name: chat", maxsplit=1)[0] + "  - {use: small}\n")
+
+    result = CliRunner().invoke(app, ["whatif", str(path)])
+
+    assert result.exit_code == 2
+    assert "no route of this policy chooses by difficulty" in " ".join(result.stderr.split())
