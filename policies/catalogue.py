@@ -55,6 +55,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
 
 
+class Speaks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server wants otherwise than clients say it: the name of the output limit ("" leaves the client's own), and
+    the role of what a developer says."""
+
+    limit: Literal["", "max_tokens", "max_completion_tokens"] = ""
+    developer: Literal["developer", "system"] = "developer"
+
+
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """A named entry that can answer. Exactly one of `at` (replica base URLs) and `run` (an engine here) is set.
 
@@ -67,6 +75,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     run: Run | None = None
     key: SecretRef | None = None
     serves: str = ""
+    speaks: Speaks = Speaks()
     worker: bool = False
     price: Price = Price()
     fits: Fits = Fits()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from functools import partial
 
+from backends.dialects.openai_chat.forward import Habits
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
 from backends.worker.upstream import WorkerUpstream
@@ -14,7 +15,7 @@ from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
-from policies.catalogue import Model, SecretRef
+from policies.catalogue import Model, SecretRef, Speaks
 from policies.language.load import load_policy
 from policies.policy import Policy
 
@@ -88,16 +89,20 @@ class LiveBuilder:
     def _remote(self, model: Model, at: str) -> Replica:
         """Nothing is connected until the first request."""
         key = read_secret(model.key) if model.key is not None else None
-        built_from = (model.name, at, model.serves, model.worker, model.key, key)
+        built_from = (model.name, at, model.serves, model.speaks, model.worker, model.key, key)
         if model.key is not None and key is None:
             return Replica(model.name, at, built_from, lacks=lack_of(model.key))
-        kind = WorkerUpstream if model.worker else RemoteUpstream
+        opening = WorkerUpstream if model.worker else partial(RemoteUpstream, habits=habits_of(model.speaks))
         try:
-            upstream = kind(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
+            upstream = opening(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
         except ValueError as error:
             raise BadSettings(f"the model {model.name}: {error}") from None
         hear = upstream.hear if isinstance(upstream, WorkerUpstream) else None
         return Replica(model.name, at, built_from, upstream=upstream, hear=hear)
+
+
+def habits_of(speaks: Speaks) -> Habits:
+    return Habits(limit_field=speaks.limit, knows_developer=speaks.developer == "developer")
 
 
 def lack_of(key: SecretRef) -> str:

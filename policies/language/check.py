@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from policies.catalogue import Model
+from policies.catalogue import Model, Speaks
 from policies.facts import AUTO
 from policies.language.compile import route_name
 from policies.language.draft import Draft
@@ -67,6 +67,8 @@ def catalogue(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
             yield draft.at_key(("models", name, "at"), "names an address twice")
         if model.run is not None and model.key is not None:
             yield draft.at_key(("models", name, "key"), "has no use: an engine in this process asks for no key")
+        if model.speaks != Speaks() and (model.run is not None or model.worker):
+            yield draft.at_key(("models", name, "speaks"), "has no use: our own engine understands all of it")
     for i, route in enumerate(draft.file.routes):
         yield from _abilities(draft, i, route, models)
 

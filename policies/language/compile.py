@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from policies.catalogue import Fits, Model, Price, Run, SecretRef
+from policies.catalogue import Fits, Model, Price, Run, SecretRef, Speaks
 from policies.facts import Ability
 from policies.language.escalating import compile_escalations
 from policies.language.inherit import inherited
@@ -88,6 +88,7 @@ def _model(name: str, entry: ModelEntry) -> Model:
         run=None if entry.run is None else _run(entry.run),
         key=None if entry.key is None else _secret(entry.key),
         serves=entry.serves or name,
+        speaks=Speaks() if entry.speaks is None else Speaks(limit=entry.speaks.limit or "", developer=entry.speaks.developer),
         worker=entry.worker,
         price=_price(entry.price),
         fits=Fits() if fits is None else Fits(fits.context, fits.output),

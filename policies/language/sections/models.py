@@ -1,6 +1,6 @@
 """`models:` what can answer: where it stands, what it costs, what fits in, and how it runs in this process."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -86,6 +86,19 @@ class RunEntry(Closed):
         return self
 
 
+class SpeaksEntry(Closed):
+    """What this server wants otherwise than clients say it."""
+
+    limit: Literal["max_tokens", "max_completion_tokens"] | None = Field(
+        default=None,
+        description="Its name for the output limit; when not stated the one that the client used.",
+        examples=["max_tokens"],
+    )
+    developer: Literal["developer", "system"] = Field(
+        default="developer", description="The role of what a developer says.", examples=["system"]
+    )
+
+
 class ModelEntry(Closed):
     """Facts about one model."""
 
@@ -102,6 +115,7 @@ class ModelEntry(Closed):
     key: SecretText | None = Field(
         default=None, description="Where its API key stands, never the key itself.", examples=["env:LARGE_API_KEY"]
     )
+    speaks: SpeaksEntry | None = Field(default=None, description="What its server wants otherwise than clients say it.")
     price: PriceEntry | None = Field(default=None, description="What it charges.")
     fits: FitsEntry | None = Field(default=None, description="Its window.")
     can: list[Ability] | None = Field(

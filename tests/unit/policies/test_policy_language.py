@@ -380,8 +380,8 @@ BAD = [
         HEAD.replace('small: {at: "http://a/v1",', "price: {at: 'http://a/v1', pric: 1, prise: 2,")
         + "routes: [{use: large}]\n",
         [
-            "3:30 models.price.pric is not a key here; keys here are: at, run, worker, serves, key, price, fits, can, like, head",
-            "3:39 models.price.prise is not a key here; keys here are: at, run, worker, serves, key, price, fits, can, like, head",
+            "3:30 models.price.pric is not a key here; keys here are: at, run, worker, serves, key, speaks, price, fits, can, like, head",
+            "3:39 models.price.prise is not a key here; keys here are: at, run, worker, serves, key, speaks, price, fits, can, like, head",
         ],
     ),
     # sense
@@ -419,6 +419,10 @@ BAD = [
     ),
     (HEAD + "  a: {serves: x}\n" + ROUTE, ["5:3 models.a needs exactly one of at and run"]),
     (HEAD + "  a: {at: [http://x, http://x/]}\n" + ROUTE, ["5:7 models.a.at names an address twice"]),
+    (
+        HEAD + "  a: {run: {weights: w}, speaks: {developer: system}}\n" + ROUTE,
+        ["5:26 models.a.speaks has no use: our own engine understands all of it"],
+    ),
     (
         HEAD + "  a: {run: {weights: w}, key: env:K}\n" + ROUTE,
         ["5:26 models.a.key has no use: an engine in this process asks for no key"],
