@@ -88,6 +88,8 @@ def settled(settlement: Settlement, redactor: Redactor) -> dict[str, Value]:
     }
     if settlement.answered_by is not None:
         known[names.RESPONSE_MODEL] = settlement.answered_by.model
+    if settlement.reason:
+        known[names.REASON] = redactor.clean(settlement.reason)
     if settlement.ttft_ms is not None:
         known[names.TTFT_MS] = settlement.ttft_ms
     if settlement.error_code:

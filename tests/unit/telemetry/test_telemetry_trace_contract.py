@@ -57,7 +57,14 @@ def fallback(world) -> None:
     request.attempt(LARGE, 3).end("", USAGE)
     request.settle(
         settlement(
-            request.request_id, decision=chosen, answered_by=LARGE, usage=USAGE, attempts=3, microusd=90, ttft_ms=200
+            request.request_id,
+            decision=chosen,
+            reason="large: fallback, small failed (connect_failed), small failed (overloaded)",
+            answered_by=LARGE,
+            usage=USAGE,
+            attempts=3,
+            microusd=90,
+            ttft_ms=200,
         )
     )
 
