@@ -9,17 +9,21 @@ from gateway.control.health import Health, Verdict, health_of, verdict_of
 from gateway.errors import ModelForbidden, NotFound, Unauthorised, UnknownModel
 from gateway.house import Gateway
 from gateway.request.chat import read_request
+from gateway.request.faults import from_reject
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_headers, refuse_early
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
+from gateway.route_text import route_text
 from gateway.telemetry.observe import METRICS_CONTENT_TYPE, NullObservation
-from policies.decision import Decision
+from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.facts import AUTO, Facts
 
 Page = Callable[[Gateway, Scope, Receive, Send], Awaitable[None]]
+
+TEXT = "text/plain; charset=utf-8"
 
 NO_CACHE = {"cache-control": "no-store"}
 
@@ -37,8 +41,9 @@ class ModelList(msgspec.Struct, frozen=True):
 
 
 class RouteAnswer(msgspec.Struct, frozen=True):
-    """What would happen to a request now."""
+    """What would happen to a request now. `status` is what it would begin with: 200 where somebody would be asked."""
 
+    status: int
     decision: Decision
     facts: Facts
     estimate: Estimate
@@ -97,10 +102,18 @@ async def metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send) 
 
 
 async def route(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    """The decision for a chat request, with its facts, estimate, candidates and reasons. Nothing is generated."""
+    """The decision for a chat request, with its facts, estimate, candidates and reasons; as text for who asks for that.
+
+    Nothing is generated, no load is claimed, and no line learns of it.
+    """
     principal, headers = who_asks(gateway, scope)
     request = await read_request(receive, gateway.limits)
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world)
-    answer = RouteAnswer(judged.decision, judged.facts, judged.estimate)
+    if headers.get("accept", "").startswith("text/plain"):
+        text = route_text(judged.decision, judged.estimate)
+        return await send_whole(send, 200, f"{text}\n".encode(), NO_CACHE, TEXT)
+    choice = judged.decision.choice
+    status = from_reject(choice).status if isinstance(choice, Reject) else 200
+    answer = RouteAnswer(status, judged.decision, judged.facts, judged.estimate)
     await send_whole(send, 200, msgspec.json.encode(answer), NO_CACHE)
