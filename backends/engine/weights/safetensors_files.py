@@ -65,7 +65,7 @@ class SafetensorsFiles:
         """The numbers of a float kind as contiguous float32. Raises KeyError, WeightsError."""
         found = self.raw(name)
         if self.entries[name].kind == "BF16":
-            return from_bfloat16(found.astype(np.uint16))
+            return from_bfloat16(found.view(np.uint16))
         return np.array(found, np.float32, order="C")
 
 
