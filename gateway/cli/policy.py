@@ -98,7 +98,9 @@ def opened(path: Path) -> Iterator[Opened]:
     try:
         reader = classifiers.reader()
         text = read_policy(path)
-        loaded = load_policy(text, name=str(path), calibrate=reader.calibrate, estimate=reader.estimate)
+        loaded = load_policy(
+            text, name=str(path), calibrate=reader.calibrate, estimate=reader.estimate, weigh=reader.weigh
+        )
         if loaded.policy is None:
             fail("\n".join(problem.render() for problem in loaded.problems))
         yield Opened(loaded.policy, loaded.untested, reader)

@@ -9,6 +9,7 @@ from gateway.cli.classifier import evaluate, train
 from gateway.cli.models import app as models
 from gateway.cli.policy import check, explain
 from gateway.cli.serve import serve, worker
+from gateway.cli.weigh import weigh
 from gateway.cli.whatif import whatif
 
 app = typer.Typer(
@@ -16,7 +17,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (serve, worker, check, explain, whatif, train, evaluate):
+for command in (serve, worker, check, explain, whatif, train, evaluate, weigh):
     app.command()(command)
 app.add_typer(models, name="models")
 

@@ -35,7 +35,7 @@ class LiveBuilder:
         """Check a policy with its targets and tests; may take seconds. Raises PolicyRefused, BadSettings."""
         reader = self._classifiers.reader()
         name = str(self._settings.policy)
-        loaded = load_policy(text, name=name, calibrate=reader.calibrate, estimate=reader.estimate)
+        loaded = load_policy(text, name=name, calibrate=reader.calibrate, estimate=reader.estimate, weigh=reader.weigh)
         if loaded.policy is None:
             raise PolicyRefused("\n".join(problem.render() for problem in loaded.problems))
         return loaded.policy

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from classifiers.question import Question
 from gateway.extras import needs
 from gateway.request.identity import BadSettings
+from policies.escalate.plan import Weights
+from policies.escalate.weights_file import read_weights
 from policies.estimates import Calibration, Estimate
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ class PolicyReader:
     def calibrate(self, artefact: str) -> Calibration:
         self._artefact = artefact
         return self._classifiers.open(artefact).calibration
+
+    def weigh(self, path: str) -> Mapping[str, Weights]:
+        """Weights of an answer's signals, by model. Raises OSError, ValueError."""
+        return read_weights(Path(path).read_bytes()).models
 
     def estimate(self, turns: tuple[str, ...]) -> Estimate:
         if not self._artefact:

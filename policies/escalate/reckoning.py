@@ -12,31 +12,27 @@ import msgspec
 from policies.escalate.numbers import final_number, numbers
 from policies.escalate.sums import Equation, equations, false_sums
 
-UP_TO_TEN = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+UP_TO_TWELVE = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve"),
+)
 IN_WORDS: Mapping[str, float] = {
-    **{word: float(value) for value, word in enumerate(UP_TO_TEN)},
+    **{word: float(value) for value, word in enumerate(UP_TO_TWELVE)},
+    **dict.fromkeys(("half",), 0.5),
+    **dict.fromkeys(("once", "single"), 1.0),
+    **dict.fromkeys(("twice", "double", "doubled", "both", "pair", "couple"), 2.0),
+    **dict.fromkeys(("thrice", "triple", "tripled", "third", "thirds"), 3.0),
+    **dict.fromkeys(("quarter", "quarters", "fourth"), 4.0),
     **{
-        "eleven": 11.0,
-        "twelve": 12.0,
-        "once": 1.0,
-        "twice": 2.0,
-        "double": 2.0,
-        "doubled": 2.0,
-        "both": 2.0,
-        "pair": 2.0,
-    },
-    **{"couple": 2.0, "thrice": 3.0, "triple": 3.0, "tripled": 3.0, "third": 3.0, "thirds": 3.0, "quarter": 4.0},
-    **{
-        "quarters": 4.0,
-        "fourth": 4.0,
         "fifth": 5.0,
-        "half": 0.5,
-        "single": 1.0,
-        "dozen": 12.0,
         "week": 7.0,
+        "dozen": 12.0,
+        "year": 12.0,
         "day": 24.0,
+        "month": 30.0,
+        "hour": 60.0,
+        "minute": 60.0,
     },
-    **{"hour": 60.0, "minute": 60.0, "year": 12.0, "month": 30.0},
 }
 ALWAYS_AT_HAND = frozenset((0.0, 1.0, 2.0, 7.0, 12.0, 24.0, 60.0, 100.0))
 HEDGES = re.compile(r"\b(however|assum(e|ing)|can['’]?t have|cannot have|not possible|impossible)\b", re.IGNORECASE)

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from policies.catalogue import Fits, Model, Price, Run, SecretRef, Speaks
+from policies.escalate.plan import Escalation
 from policies.facts import Ability
-from policies.language.escalating import compile_escalations
 from policies.language.inherit import inherited
 from policies.language.matchers import compile_when, headers_of
 from policies.language.schema import PolicyFile
-from policies.language.sections.models import ModelEntry, PriceEntry, RunEntry
+from policies.language.sections.models import ModelEntry, PriceEntry, RunEntry, SpeaksEntry
 from policies.language.sections.routes import RouteEntry
 from policies.policy import Affinity, Choose, Difficulty, Policy, Resilience, Route
 
@@ -35,7 +35,13 @@ def compile_models(file: PolicyFile) -> dict[str, Model]:
 
 
 def compile_policy(
-    file: PolicyFile, models: Mapping[str, Model], choices: Sequence[Choose | None], *, name: str, digest: str
+    file: PolicyFile,
+    models: Mapping[str, Model],
+    choices: Sequence[Choose | None],
+    *,
+    escalations: Mapping[str, Escalation],
+    name: str,
+    digest: str,
 ) -> Policy:
     """The policy. `choices` are the solved choices, one for each route."""
     routes = tuple(_route(file, i, choice) for i, choice in enumerate(choices))
@@ -52,7 +58,7 @@ def compile_policy(
         may_move=file.conversations.may_move,
         stay_with=file.conversations.stay_with,
         remember_s=file.conversations.for_,
-        escalations=compile_escalations(file, models),
+        escalations=escalations,
     )
 
 
@@ -88,13 +94,17 @@ def _model(name: str, entry: ModelEntry) -> Model:
         run=None if entry.run is None else _run(entry.run),
         key=None if entry.key is None else _secret(entry.key),
         serves=entry.serves or name,
-        speaks=Speaks() if entry.speaks is None else Speaks(limit=entry.speaks.limit or "", developer=entry.speaks.developer),
+        speaks=_speaks(entry.speaks),
         worker=entry.worker,
         price=_price(entry.price),
         fits=Fits() if fits is None else Fits(fits.context, fits.output),
         can=silent if entry.can is None else frozenset(entry.can),
         head=entry.head or name,
     )
+
+
+def _speaks(entry: SpeaksEntry | None) -> Speaks:
+    return Speaks() if entry is None else Speaks(limit=entry.limit or "", developer=entry.developer)
 
 
 def _run(entry: RunEntry) -> Run:

@@ -1,27 +1,48 @@
 """`escalations:` as deciding uses them, and what a file may say of them that makes no sense."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import get_args
 
 from policies.catalogue import Model
-from policies.escalate.plan import Escalation, Signal
+from policies.escalate.plan import Escalation, Signal, Weights
 from policies.escalate.prior import PRIOR
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
 from policies.language.inherit import inherited
 from policies.language.problem import Problem
 from policies.language.schema import PolicyFile
+from policies.language.sections import escalations as sections
 from policies.language.sections.escalations import EscalationEntry
 from policies.language.sections.routes import RouteEntry
 from policies.language.tree import Path
 from policies.policy import REQUESTED
 
+Weigh = Callable[[str], Mapping[str, Weights]]
+"""Fitted weights by model, from a file. Raises OSError or ValueError where there are none."""
+
 ALL_SIGNALS: frozenset[Signal] = frozenset(get_args(Signal))
 
 
-def compile_escalations(file: PolicyFile, models: Mapping[str, Model]) -> dict[str, Escalation]:
-    asked = frozenset(name for name in models if tells_logprobs(file, name))
-    return {name: _escalation(name, entry, asked) for name, entry in file.escalations.items()}
+def compile_escalations(
+    draft: Draft, models: Mapping[str, Model], weigh: Weigh
+) -> tuple[dict[str, Escalation], list[Problem]]:
+    """The escalations, and what is wrong with the weights that they name."""
+    asked = frozenset(name for name in models if tells_logprobs(draft.file, name))
+    compiled: dict[str, Escalation] = {}
+    problems: list[Problem] = []
+    for name, entry in draft.file.escalations.items():
+        try:
+            fitted = {} if entry.weights == sections.PRIOR else weigh(entry.weights)
+        except (OSError, ValueError) as error:
+            problems.append(draft.at_value(("escalations", name, "weights"), f"cannot be used: {error}"))
+            continue
+        compiled[name] = _escalation(name, entry, asked, {"": PRIOR, **fitted})
+    return compiled, problems
+
+
+def no_weights(path: str) -> Mapping[str, Weights]:
+    """For readers that have no files."""
+    raise ValueError(f"{path} cannot be read here")
 
 
 def tells_logprobs(file: PolicyFile, name: str) -> bool:
@@ -81,7 +102,7 @@ def judged_by(route: RouteEntry, to: str) -> list[str]:
     return among[: among.index(to)] if to in among else list(among)
 
 
-def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str]) -> Escalation:
+def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str], weights: Mapping[str, Weights]) -> Escalation:
     return Escalation(
         name=name,
         to=entry.to,
@@ -90,6 +111,6 @@ def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str]) -> Esc
         tokens=entry.hold_back.tokens,
         hold_s=entry.hold_back.at_most,
         at_most=entry.at_most,
-        weights={"": PRIOR},
+        weights=weights,
         logprobs_of=asked,
     )

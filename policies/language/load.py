@@ -8,7 +8,13 @@ import msgspec
 from policies.language import check
 from policies.language.compile import compile_models, compile_policy, text_hash
 from policies.language.draft import Draft, draft
-from policies.language.escalating import escalation_meaning, escalation_names
+from policies.language.escalating import (
+    Weigh,
+    compile_escalations,
+    escalation_meaning,
+    escalation_names,
+    no_weights,
+)
 from policies.language.faults import nulls
 from policies.language.own_tests import Estimator, run_test
 from policies.language.parse import parse
@@ -26,11 +32,14 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     untested: tuple[str, ...] = ()
 
 
-def load_policy(text: str, *, name: str, calibrate: Calibrate, estimate: Estimator | None = None) -> Loaded:
+def load_policy(
+    text: str, *, name: str, calibrate: Calibrate, estimate: Estimator | None = None, weigh: Weigh = no_weights
+) -> Loaded:
     """Read, check, compile and test a policy file. `name` is how problems call the file.
 
     `calibrate` gives the calibration sample of a difficulty artefact (raises OSError or ValueError); it is asked only
-    when a route chooses by difficulty. `estimate` judges the texts of the file's own tests. Never raises for a bad file.
+    when a route chooses by difficulty. `estimate` judges the texts of the file's own tests. `weigh` reads a file of weights
+    that an escalation names (raises the same). Never raises for a bad file.
     """
     source = Source.of(name, text)
     found, problems = shape(source, text)
@@ -40,7 +49,7 @@ def load_policy(text: str, *, name: str, calibrate: Calibrate, estimate: Estimat
         return _refused(problems)
     problems = list(check.meaning(found))
     problems = problems or list(escalation_meaning(found))
-    return _refused(problems) if problems else _compiled(found, text, calibrate, estimate)
+    return _refused(problems) if problems else _compiled(found, text, calibrate, estimate, weigh)
 
 
 def shape(source: Source, text: str) -> tuple[Draft | None, list[Problem]]:
@@ -55,16 +64,19 @@ def shape(source: Source, text: str) -> tuple[Draft | None, list[Problem]]:
     return found, [*parsed.problems, *nulls(source, parsed.root), *check.secrets(source, parsed.root), *faults]
 
 
-def _compiled(found: Draft, text: str, calibrate: Calibrate, estimate: Estimator | None) -> Loaded:
+def _compiled(found: Draft, text: str, calibrate: Calibrate, estimate: Estimator | None, weigh: Weigh) -> Loaded:
     models = compile_models(found.file)
     problems = list(check.catalogue(found, models))
+    if problems:
+        return _refused(problems)
+    escalations, problems = compile_escalations(found, models, weigh)
     if problems:
         return _refused(problems)
     choices, problems = solve_routes(found, models, calibrate)
     if problems:
         return _refused(problems)
     called = found.file.name or PurePath(found.source.name).stem
-    policy = compile_policy(found.file, models, choices, name=called, digest=text_hash(text))
+    policy = compile_policy(found.file, models, choices, escalations=escalations, name=called, digest=text_hash(text))
     return _tested(found, policy, estimate)
 
 

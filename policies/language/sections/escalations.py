@@ -19,6 +19,7 @@ OfRequests = Annotated[
     BeforeValidator(shares.of_requests),
     WithJsonSchema({"type": "string", "pattern": f"^{shares.OF_REQUESTS_PATTERN}$"}),
 ]
+PRIOR = "prior"
 HeldTokens = Annotated[Tokens, Field(ge=1, le=1024)]
 HeldSeconds = Annotated[Seconds, Field(le=10)]
 
@@ -68,4 +69,10 @@ class EscalationEntry(Closed):
         validate_default=True,
         description="Share of the route's requests that may escalate; over it the answer is sent as it is.",
         examples=["12% of requests"],
+    )
+    weights: str = Field(
+        default=PRIOR,
+        min_length=1,
+        description="What each signal weighs: a file of `turnout weigh`, or `prior` for the declared weights.",
+        examples=["weights.json"],
     )
