@@ -100,6 +100,7 @@ async def test_an_aborted_stream_enters_the_books_as_cancelled_with_what_was_see
         line for line in page.splitlines() if line.startswith("router_requests_total") and '"cancelled"' in line
     ]
     assert sum(float(line.rpartition(" ")[2]) for line in cancelled) == 1, page
+    assert 'usage_output_tokens_total{gen_ai_response_model="m"} 1.0' in page, page
 
 
 async def test_a_client_that_reads_nothing_slows_only_itself(tmp_path: Path) -> None:

@@ -1,15 +1,21 @@
 """SIGTERM: answers under way are finished, new requests are sent elsewhere, then the process ends."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from engine.stub_models import Logits, PrefixModel, StubVocabulary
+from servers.in_process import in_process_gateway
 from servers.plain_client import chat_body, connected
 from servers.running_gateway import one_model, running_gateway
 from upstreams.fake_upstream import DONE, FakeUpstream, Until, fake_upstream, finish_chunk, sse_reply, text_chunk
+
+from backends.engine.api import Step
 
 SERVE = """
 import sys
@@ -48,6 +54,34 @@ async def test_draining_refuses_new_requests_and_finishes_old_ones(tmp_path: Pat
     assert b'"code":"draining"' in refused
     assert not_ready == 503
     assert b"error" not in ending
+
+
+class SlowModel(PrefixModel):
+    def forward(self, step: Step) -> Logits:
+        time.sleep(0.002)
+        return super().forward(step)
+
+
+async def test_an_engine_of_this_process_ends_the_answers_that_it_began(tmp_path: Path) -> None:
+    model = SlowModel(blocks=64, vocab_size=64)
+    body = json.loads(chat_body(stream=True)) | {"max_tokens": 60, "stream_options": {"include_usage": True}}
+    async with (
+        in_process_gateway(model, StubVocabulary(eos=None), tmp_path) as (gateway, _),
+        connected(gateway.port) as old,
+        connected(gateway.port) as new,
+    ):
+        await old.ask(json.dumps(body).encode())
+        await old.until(b'"content"')
+        gateway.gateway.door.drain()
+        await new.ask(chat_body())
+        refused = await new.status()
+        ending = await old.rest()
+
+    assert refused == 503
+    assert b'"finish_reason":"length"' in ending
+    assert b'"completion_tokens":60' in ending
+    assert b"[DONE]" in ending
+    assert b'"error"' not in ending
 
 
 @pytest.mark.parametrize("begun", [True, False])

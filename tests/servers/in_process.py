@@ -38,11 +38,11 @@ WINDOW = 512
 
 
 def engine_of(build: Callable[[], Batch], vocabulary: StubVocabulary, **options: Any) -> LocalUpstream:
-    """An upstream around what `build` makes on the engine's thread; `options` are the upstream's, but for `restart`."""
+    """An upstream around what `build` makes on the engine's thread; `restart` and `max_jobs` are the engine's."""
     courier = Courier()
-    restart = options.pop("restart", Restart())
+    restart, max_jobs = options.pop("restart", Restart()), options.pop("max_jobs", 512)
     options.setdefault("window", WINDOW)
-    engine = Engine(build, max_jobs=512, step_ended=courier.step_ended, restart=restart, name="engine under test")
+    engine = Engine(build, max_jobs=max_jobs, step_ended=courier.step_ended, restart=restart, name="engine under test")
     return LocalUpstream(engine, courier, vocabulary, revision="r", **options)
 
 
