@@ -24,16 +24,16 @@ struct Activations {
 namespace linear {
 
 constexpr int MOST_ROWS = 8;
-// Bytes between a prefetch into L2 and the load. One or two rows only stream; six and more compute for so long that the
+// Bytes between a prefetch into L2 and the load. One or two rows only stream; five and more compute for so long that the
 // hardware's own prefetcher falls asleep; in between it does better alone. (Measured: README.)
-constexpr int NEAR = 1536, FAR = 12288;
+constexpr int NEAR = 1536, FAR = 9216;
 
 // out: [rows][PANEL]
 using Kernel = void (*)(const char* panel, const Activations& x, int row, float* out);
 
 template <int R>
 inline void fetch(const char* w) {
-  constexpr int ahead = R <= 2 ? NEAR : R >= 6 ? FAR : 0;
+  constexpr int ahead = R <= 2 ? NEAR : R >= 5 ? FAR : 0;
   if constexpr (ahead != 0) lanes::prefetch_far(w + ahead), lanes::prefetch_far(w + ahead + 64);
 }
 
