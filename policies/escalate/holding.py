@@ -42,6 +42,8 @@ def takers(policy: Policy, route: Route, to: str, facts: Facts, snapshot: Snapsh
     """The replicas of `to` that can take this request, the best one first."""
     model = policy.models[to]
     states = sift([model], facts, snapshot).ready.get(to, ())
+    if not states:
+        return ()
     exchange = request_rates(route, policy.models, to, facts)
     rate = price_of(route, model)
     found = weigh(model, states, facts, rate=rate, chance=None, exchange=exchange, bounds=policy.affinity)
