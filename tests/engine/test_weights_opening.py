@@ -113,6 +113,15 @@ def test_a_shard_outside_the_directory_is_refused(tmp_path):
         open_weights(path)
 
 
+def test_a_shard_that_did_not_arrive_is_named(tmp_path):
+    path = save(make("llama"), tmp_path / "m", shard="60KB")
+    missing = sorted(path.glob("*.safetensors"))[1]
+    missing.unlink()
+
+    with pytest.raises(WeightsError, match=f"its shard {missing.name} is missing"):
+        open_weights(path)
+
+
 def test_a_truncated_safetensors_file_is_refused(tmp_path):
     path = save(make("llama"), tmp_path / "m")
     whole = (path / "model.safetensors").read_bytes()

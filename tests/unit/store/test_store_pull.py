@@ -1,7 +1,9 @@
 """Weights arrive whole and verified, or not at all; an interrupted pull goes on; no name leaves the cache."""
 
 import hashlib
+import json
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,48 @@ def test_bytes_that_differ_from_the_promised_digest_are_refused_and_never_resolv
 
     with pytest.raises(WeightsMissing, match="turnout models pull org/model"):
         resolve("org/model", tmp_path)
+
+
+def test_a_file_without_a_promised_digest_is_refused(tmp_path):
+    class Silent(FakeHub):
+        def fetch(self, name: str, folder: Path) -> dict[str, str]:
+            return dict.fromkeys(super().fetch(name, folder), "")
+
+    with pytest.raises(PullFailed, match="not one that is known"):
+        pull("org/model", tmp_path, Quiet(), Silent({"config.json": b"{}", "model.safetensors": b"weights"}))
+
+
+@pytest.mark.parametrize(("written", "arrives"), [(b"what is up, doc?", True), (b"what is up, dog?", False)])
+def test_small_files_are_verified_by_the_id_that_git_gives_them(tmp_path, written, arrives):
+    class ByBlob(FakeHub):
+        def fetch(self, name: str, folder: Path) -> dict[str, str]:
+            return super().fetch(name, folder) | {"config.json": "bd9dbf5aae1a3862dd1526723246b20206e5fc37"}
+
+    hub = ByBlob({"config.json": written, "model.safetensors": b"weights"})
+
+    with nullcontext() if arrives else pytest.raises(PullFailed, match=r"config\.json has git blob id"):
+        pulled = pull("org/model", tmp_path, Quiet(), hub)
+        assert resolve("org/model", tmp_path) == pulled.path
+
+
+def sharded_repository() -> dict[str, bytes]:
+    """An index and two shards."""
+    shards = {f"model-0000{n}-of-00002.safetensors": b"shard %d" % n for n in (1, 2)}
+    index = {"weight_map": {f"t{n}": name for n, name in enumerate(shards)}}
+    return {"config.json": b"{}", "model.safetensors.index.json": json.dumps(index).encode(), **shards}
+
+
+def test_every_shard_is_verified(tmp_path):
+    files = sharded_repository()
+    second = "model-00002-of-00002.safetensors"
+
+    pull("org/whole", tmp_path, Quiet(), FakeHub(files))
+    with pytest.raises(PullFailed, match=second):
+        pull("org/broken", tmp_path, Quiet(), FakeHub(files | {second: b"shard 3"}, files))
+
+    assert resolve("org/whole", tmp_path).is_dir()
+    with pytest.raises(WeightsMissing):
+        resolve("org/broken", tmp_path)
 
 
 def test_a_repository_of_pickles_only_is_refused(tmp_path):
