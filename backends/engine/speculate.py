@@ -19,6 +19,11 @@ TRY_SHARE = 0.005
 """Of all time, for drafts that by what is known do not pay."""
 PURSE_STEPS = 32
 """At most this many steps' worth of it are saved up, so that an idle hour is not followed by a burst of tries."""
+FRUITLESS = 32
+"""After so many steps in which nothing was drafted, a crowd is looked at only every `SELDOM`th step."""
+SELDOM = 4
+CROWD = 4
+"""From so many sequences on, looking at all of them costs a share of a step that shows."""
 PAID_BACK = 0.2
 """Reading what a draft model has missed may take this share of the time that the rest of the answer takes at most."""
 
@@ -48,6 +53,7 @@ class Speculator:
     _grades: dict[int, int] = field(default_factory=dict)
     _purse_s: float = 0.0
     _token_s: float = 0.0
+    _fruitless: int = 0
 
     def __post_init__(self) -> None:
         self.acceptance = Acceptance(list(self.drafter.first_chances))
@@ -63,7 +69,9 @@ class Speculator:
         step_s = self.costs.seconds(len(decoding))
         self._token_s = step_s / len(decoding)
         self._purse_s = min(self._purse_s + TRY_SHARE * step_s, PURSE_STEPS * step_s)
-        drafts = [[] for _ in decoding] if self._is_hopeless(decoding) else self._drafts(decoding)
+        is_idle = self._rests(len(decoding)) or self._is_hopeless(decoding)
+        drafts = [[] for _ in decoding] if is_idle else self._drafts(decoding)
+        self._fruitless = 0 if any(drafts) else self._fruitless + 1
         self.plain_s += step_s
         self.spent_s += self._spent_s(drafts)
         return drafts
@@ -94,6 +102,10 @@ class Speculator:
         lengths = [len(draft) for draft in drafts]
         passes = [sum(length > depth for length in lengths) for depth in range(max(lengths))]
         return self.costs.seconds(len(drafts) + sum(lengths)) + sum(map(self.drafter.seconds, passes))
+
+    def _rests(self, many: int) -> bool:
+        """A crowd for which nothing has paid for long is not looked at in every step."""
+        return many >= CROWD and self._fruitless >= FRUITLESS and self._fruitless % SELDOM != 0
 
     def _is_hopeless(self, decoding: Seq[Sequence]) -> bool:
         """Whether not even the most trusted guesses, one for each sequence, would pay, nor one be tried."""

@@ -1,6 +1,7 @@
 """Drafting: what is guessed, how much of it is verified, and when it stops."""
 
 from itertools import pairwise
+from math import prod
 
 import pytest
 from generating import batch_of, job, run
@@ -11,11 +12,11 @@ from stub_models import FixedDrafter, OracleDrafter, PrefixModel, StubVocabulary
 from backends.engine.batch import Batch
 from backends.engine.budget import Budget
 from backends.engine.draft.costs import PRIOR_SHARE, SIZES, StepCosts, measured
-from backends.engine.draft.drafter import Wanted
+from backends.engine.draft.drafter import NOTHING, Wanted
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
 from backends.engine.draft.worth import LEAST_GAIN, worthwhile
 from backends.engine.sequence import Sequence
-from backends.engine.speculate import TRY_SHARE, Speculator
+from backends.engine.speculate import CROWD, FRUITLESS, SELDOM, TRY_SHARE, Speculator
 
 tokens = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
@@ -95,26 +96,27 @@ def test_a_forgotten_sequence_leaves_nothing_behind():
     assert not drafter._places
 
 
-def goodput(chances, lengths, step, draft):
-    """Tokens a second, from the definition."""
+def together(chances, lengths, step, draft):
+    """The product of all streams' tokens a second, from the definition."""
     own = len(chances)
-    expected = own + sum(sum(row[:length]) for row, length in zip(chances, lengths, strict=True))
+    expected = [1 + sum(row[:length]) for row, length in zip(chances, lengths, strict=True)]
     passes = [sum(length > depth for length in lengths) for depth in range(max(lengths, default=0))]
-    return expected / (step(own + sum(lengths)) + sum(draft(rows) for rows in passes))
+    seconds = step(own + sum(lengths)) + sum(draft(rows) for rows in passes)
+    return prod(each / seconds for each in expected) ** (1 / own)
 
 
 falling = st.lists(st.floats(0, 0.97), min_size=1, max_size=6)
 
 
 @given(falling, st.floats(0.02, 5), st.floats(0, 2))
-def test_no_other_number_of_drafts_of_each_would_give_more_tokens_per_second(chances, slope, draft_s):
+def test_no_other_number_of_drafts_of_each_would_make_the_streams_faster_together(chances, slope, draft_s):
     rows = [[chance**depth for depth in range(1, 5)] for chance in chances]
     step, draft = Slope(slope).seconds, lambda rows: draft_s
 
     found = worthwhile(rows, step, draft).lengths
 
-    best = max(goodput(rows, [length] * len(rows), step, draft) for length in range(5))
-    assert goodput(rows, found, step, draft) * (1 + LEAST_GAIN) >= best - 1e-6
+    best = max(together(rows, [length] * len(rows), step, draft) for length in range(5))
+    assert together(rows, found, step, draft) * (1 + LEAST_GAIN) >= best - 1e-6
 
 
 def test_a_step_that_is_dear_alone_is_taken_when_the_rows_behind_it_are_cheap():
@@ -122,6 +124,13 @@ def test_a_step_that_is_dear_alone_is_taken_when_the_rows_behind_it_are_cheap():
 
     assert worthwhile([[0.9]] * 4, seconds.__getitem__).lengths == [1] * 4
     assert worthwhile([[0.9], [0.1], [0.1], [0.1]], seconds.__getitem__).lengths == [0] * 4
+
+
+def test_one_stream_does_not_gain_what_the_others_lose():
+    sure, seconds = [1.0] * 7, {rows: 1 + max(0, rows - 8) * 0.1 for rows in range(1, 65)}
+
+    assert worthwhile([sure, *[[]] * 7], seconds.__getitem__).lengths == [0] * 8
+    assert worthwhile([sure] * 8, seconds.__getitem__).lengths == [7] * 8
 
 
 def test_a_draft_model_guesses_as_deep_as_its_passes_pay():
@@ -274,6 +283,22 @@ def test_where_no_draft_can_pay_the_drafter_is_not_even_asked():
     [answer] = run(batch, [job((1, 2), 20)])
 
     assert len(answer.tokens) == 20
+
+
+@pytest.mark.parametrize(("many", "looks"), [(CROWD - 1, 198), (CROWD, FRUITLESS + (198 - FRUITLESS) / SELDOM)])
+def test_a_crowd_for_which_nothing_pays_is_looked_at_seldom_and_a_few_streams_always(many, looks):
+    class Counting(FixedDrafter):
+        looks = 0
+
+        def outlook(self, sequence, at_most):
+            self.looks += 1
+            return NOTHING
+
+    drafter = Counting([1])
+
+    run(speculating(drafter, 0.001), [job((1, 2 + number), 200) for number in range(many)])
+
+    assert drafter.looks == pytest.approx(many * looks, abs=2 * many)
 
 
 def test_ended_sequences_leave_nothing_in_the_speculator():

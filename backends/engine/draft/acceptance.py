@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-LEARN = 0.1
+LEARN = 0.05
 LEARN_COMMON = 0.05
 
 

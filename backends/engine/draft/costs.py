@@ -14,12 +14,12 @@ from backends.engine.api import LanguageModel, Step
 
 LEARN = 1 / 64
 """How much one step changes the scale of all sizes."""
-PRIOR_STEPS = 32
+PRIOR_STEPS = 64
 """A size speaks for itself as far as its steps outweigh this many, in which it was as the shape says. Believed sooner, the
 size that was lucky lately would look the best of all, and one that was unlucky would never be tried again."""
-FADE = 0.995
+FADE = 0.998
 """Per step, how steps of long ago lose weight."""
-SLOWEST = 2.0
+SLOWEST = 1.5
 """A step that took this many times what was expected was held up by something else, and counts as this."""
 
 PRIOR_SHARE = 0.08

@@ -1,17 +1,19 @@
-"""How many draft tokens pay: as many as raise tokens per second of the whole batch, none when that is none.
+"""How many draft tokens pay: as many as make the streams of a batch faster, all taken together; none when that is none.
 
-Goodput, after TurboSpec (arXiv 2406.14066). The batch's own rows are in both sides, so drafts thin out under load and stop
-by themselves.
+A stream's speed is its expected tokens over the time of the step, and the product of all speeds is what is raised: what one
+stream gains must outweigh what the others lose to its rows, in equal proportion (proportional fairness: Kelly, Maulloo and
+Tan 1998). For one stream this is tokens per second. Drafts thin out under load and stop by themselves.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Seq
+from math import exp, log
 from typing import NamedTuple
 
 LEAST_SHARE = 0.01
 """Of a step, divided by its sequences: what a row is believed to cost at least. Noise must not make rows look free."""
 
-LEAST_GAIN = 0.02
+LEAST_GAIN = 0.03
 """Expected gains below this are left alone: they are as likely an error of the estimates."""
 
 Seconds = Callable[[int], float]
@@ -19,10 +21,10 @@ Seconds = Callable[[int], float]
 
 
 class Worth(NamedTuple):
-    """Draft tokens for each sequence, and the tokens per second that are expected of them."""
+    """Draft tokens for each sequence, and how many times as fast a stream becomes by them, as the geometric mean."""
 
     lengths: list[int]
-    goodput: float
+    speedup: float
 
 
 def worthwhile(chances: Seq[Seq[float]], step: Seconds, draft: Seconds = lambda _: 0.0) -> Worth:
@@ -33,14 +35,14 @@ def worthwhile(chances: Seq[Seq[float]], step: Seconds, draft: Seconds = lambda 
     >>> worthwhile([[0.9, 0.8], [0.1]], step=lambda rows: 1 + 0.1 * rows).lengths
     [2, 0]
     """
-    best = Worth([0] * len(chances), (1 + LEAST_GAIN) * len(chances) / step(len(chances)))
+    nothing = best = Worth([0] * len(chances), 1.0)
     for passes in _depths(chances, draft):
         found = _within(chances, passes, step, draft)
-        if found.goodput > best.goodput:
+        if found.speedup > best.speedup:
             best = found
         elif passes > 1:
             break
-    return best
+    return best if best.speedup > 1 + LEAST_GAIN else nothing
 
 
 def _depths(chances: Seq[Seq[float]], draft: Seconds) -> range:
@@ -50,19 +52,27 @@ def _depths(chances: Seq[Seq[float]], draft: Seconds) -> range:
 
 
 def _within(chances: Seq[Seq[float]], passes: int, step: Seconds, draft: Seconds) -> Worth:
-    """The best lengths up to `passes`: rows are added likeliest first, and the best number of them is kept."""
-    rows = sorted(((chance, which) for which, row in enumerate(chances) for chance in row[:passes]), reverse=True)
+    """The best lengths up to `passes`: rows are added by what they gain, and the best number of them is kept."""
+    rows = sorted((row for which, each in enumerate(chances) for row in _gains(each[:passes], which)), reverse=True)
     own = len(chances)
-    expected, spent = float(own), step(own)
+    plain = spent = step(own)
     least = LEAST_SHARE * spent / own
-    kept, goodput = 0, 0.0
-    for number, (chance, _) in enumerate(rows, 1):
-        expected += chance
+    kept, speedup, gained = 0, 0.0, 0.0
+    for number, (gain, _) in enumerate(rows, 1):
+        gained += gain
         spent = max(spent + least, step(own + number))
-        found = expected / (spent + passes * draft(max(1, number // passes)))
-        if found > goodput:
-            kept, goodput = number, found
+        found = exp(gained / own) * plain / (spent + passes * draft(max(1, number // passes)))
+        if found > speedup:
+            kept, speedup = number, found
     lengths = [0] * own
     for _, which in rows[:kept]:
         lengths[which] += 1
-    return Worth(lengths, goodput)
+    return Worth(lengths, speedup)
+
+
+def _gains(falling: Seq[float], which: int) -> Iterator[tuple[float, int]]:
+    """The logarithm of what each further token multiplies the stream's expected tokens by; it falls with the chances."""
+    expected = 1.0
+    for chance in falling:
+        yield log(1 + chance / expected), which
+        expected += chance
