@@ -5,7 +5,7 @@ it ends, is more often wrong. Nothing here knows the right answer.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -62,14 +62,14 @@ def reckoning(question: str, answer: str) -> Reckoning:
     (1, 0.33, True)
     """
     shown = equations(answer)
-    given = numbers(question)[:MOST_NUMBERS]
+    given = frozenset(numbers(question)[:MOST_NUMBERS])
     said = frozenset(numbers(answer))
-    operands = [value for equation in shown for value in numbers(equation.left)]
+    operands = frozenset([value for equation in shown for value in numbers(equation.left)])
     last = final_number(answer)
     return Reckoning(
         steps=len(shown),
         false_steps=false_sums(shown),
-        unused=sum(value not in said for value in set(given)) / max(1, len(set(given))),
+        unused=len(given - said) / max(1, len(given)),
         invented=invented(shown, at_hand(given, question)),
         idle=sum(float(equation.right) not in operands for equation in shown[:-1]),
         loose_end=bool(shown) and last is not None and last != float(shown[-1].right),
@@ -77,7 +77,7 @@ def reckoning(question: str, answer: str) -> Reckoning:
     )
 
 
-def at_hand(given: Sequence[float], question: str) -> frozenset[float]:
+def at_hand(given: Iterable[float], question: str) -> frozenset[float]:
     """Numbers that a first step may begin with: those given, in digits or in words, and their percentages."""
     words = [IN_WORDS[word] for word in WORD.findall(question.lower()) if word in IN_WORDS]
     start = {*given, *words}
