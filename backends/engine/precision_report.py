@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from backends.engine.api import BLOCK_TOKENS, LanguageModel, Step
 from backends.engine.layers.linear import Precision
 from backends.engine.models.torch_model import TorchModel
-from backends.engine.weights.held import precision_of
+from backends.engine.spec import CodedSource
+from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.opening import OpenedWeights, open_weights
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "int4")
@@ -44,12 +45,17 @@ def quantise_report(
     Raises WeightsError when the weights cannot be opened, or are integers already and have no float32 to compare with.
     """
     opened, make = open_weights(path), build or _torch_model
-    precision_of(opened.source, "float32")
+    if isinstance(opened.source, CodedSource):
+        raise WeightsError(
+            f"{path.name} holds {opened.source.precision} alone: compare the weights that it was made from"
+        )
     tokens = opened.tokenizer.encode(TEXT)[: opened.spec.context]
     blocks = -(-len(tokens) // BLOCK_TOKENS)
     reference = _log_probabilities(make(opened, "float32", blocks), tokens)
     for precision in precisions:
-        yield _quality(precision, _log_probabilities(make(opened, precision, blocks), tokens), reference, tokens)
+        is_itself = precision == "float32"
+        ours = reference if is_itself else _log_probabilities(make(opened, precision, blocks), tokens)
+        yield _quality(precision, ours, reference, tokens)
 
 
 def _torch_model(opened: OpenedWeights, precision: Precision, blocks: int) -> LanguageModel:
