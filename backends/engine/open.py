@@ -20,6 +20,7 @@ from backends.engine.speculate import Speculator
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.held import precision_of
 from backends.engine.weights.opening import OpenedWeights, open_weights
+from backends.engine.weights.told import told
 from policies.catalogue import Run
 
 log = logging.getLogger("turnout.engine")
@@ -106,16 +107,15 @@ def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:
     """Native kernels where they can be built, else torch; both give a row's logits whatever its batch."""
     from backends.engine.models import native_model
 
-    precision = precision_of(weights.source, run.precision)
-    why_not = native_model.available_for(weights.spec)
+    spec, precision = weights.spec, precision_of(weights.source, run.precision)
+    source = told(weights.source, spec, lambda share: log.info("%s: %d %% read", run.weights, share), time.monotonic)
+    why_not = native_model.available_for(spec)
     if why_not is None:
-        return native_model.NativeModel(
-            weights.spec, weights.source, precision, _blocks(run), kv_precision=run.kv_precision
-        )
+        return native_model.NativeModel(spec, source, precision, _blocks(run), kv_precision=run.kv_precision)
     log.warning("%s runs on torch, several times slower than native kernels: %s", run.weights, why_not)
     from backends.engine.models.torch_model import TorchModel
 
-    return TorchModel(weights.spec, weights.source, precision, _blocks(run), kv_precision=run.kv_precision)
+    return TorchModel(spec, source, precision, _blocks(run), kv_precision=run.kv_precision)
 
 
 def _blocks(run: Run) -> int:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from backends.engine.open import open_engine
 from backends.engine.store.quantise import QuantiseFailed, quantise
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.opening import open_weights
+from backends.engine.weights.told import told
 from backends.messages import Message
 from policies.catalogue import Run
 
@@ -304,6 +306,22 @@ def test_a_file_that_changes_after_it_was_opened_is_refused(tmp_path):
 
     with pytest.raises(WeightsError, match="changed since it was opened"):
         weights.source.tensor("norm")
+
+
+@pytest.mark.parametrize("form", ["plain", "made"])
+def test_reading_that_takes_long_is_told_in_percent_and_quick_reading_not_at_all(made, form):
+    weights = open_weights(made.parent / form)
+    clock, heard = iter(range(0, 10_000, 2)), []
+    slow = told(weights.source, weights.spec, heard.append, lambda: next(clock))
+    quick = told(weights.source, weights.spec, heard.append, lambda: 0.0)
+
+    loaded = built("native", replace(weights, source=slow), "int4")
+    said = list(heard)
+    built("native", replace(weights, source=quick), "int4")
+
+    assert heard == said == sorted(said)
+    assert 0 < said[0] < said[-1] <= 100
+    assert np.array_equal(logits_of(loaded, TOKENS, TABLE), logits_of(built("native", weights, "int4"), TOKENS, TABLE))
 
 
 @pytest.mark.weights
