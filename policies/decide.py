@@ -74,7 +74,14 @@ def weigh_all(
         model = policy.models[name]
         chance = None if preference.chance is None else preference.chance.get(name)
         yield from weigh(
-            model, states, facts, rate=price_of(route, model), chance=chance, exchange=exchange, bounds=policy.affinity
+            model,
+            states,
+            facts,
+            rate=price_of(route, model),
+            chance=chance,
+            exchange=exchange,
+            bounds=policy.affinity,
+            is_home=name == preference.home,
         )
 
 

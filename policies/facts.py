@@ -15,7 +15,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The request as deciding sees it.
 
     `prompt_tokens` is an estimate that errs high; `exact_tokens` holds the count by the model's own tokenizer and
-    chat template for the models where it is known. `headers` holds only those that the policy reads, names in
+    chat template for the models where it is known. `history_tokens` of the estimate are what the conversation had come to
+    with its last answer. `headers` holds only those that the policy reads, names in
     lower case. `allowed_models` is None when the caller may use every model. `prefix` is a stable name of how the prompt
     begins (its first block key in hex), or "": equal candidates are then told apart alike for equal prefixes. `choices` is
     how many answers are asked for.
@@ -24,6 +25,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     requested: str = AUTO
     prompt_tokens: int = 0
     exact_tokens: Mapping[str, int] = {}
+    history_tokens: int = 0
     max_tokens: int | None = None
     needs: frozenset[Ability] = frozenset()
     stream: bool = False

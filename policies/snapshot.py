@@ -6,7 +6,8 @@ import msgspec
 
 
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
-    """One address that serves a model. `queued_tokens` is work before us; `resident_tokens` of *this* prompt's prefix."""
+    """One address that serves a model. `queued_tokens` is work before us; `resident_tokens` of *this* prompt's prefix, which
+    is its own word where `knows_residency`, else what can be guessed."""
 
     replica: str
     ready: bool = True
@@ -14,6 +15,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     queued_tokens: int = 0
     running: int = 0
     resident_tokens: int = 0
+    knows_residency: bool = False
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

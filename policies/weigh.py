@@ -15,6 +15,8 @@ from policies.terms.price import price
 from policies.terms.quality import quality
 from policies.terms.wait import wait
 
+TAKEN_FOR_RESIDENT = "taken to be resident: the last turn was here"
+
 
 def request_rates(route: Route, models: Mapping[str, Model], asked: str, facts: Facts) -> Rates:
     """Exchange rates of this request, from what the reference model would charge for it."""
@@ -29,6 +31,13 @@ def price_of(route: Route, model: Model) -> Price:
     return model.price if route.choose is None else route.choose.prices.get(model.name, model.price)
 
 
+def history_at_home(states: tuple[ReplicaState, ...], facts: Facts) -> int:
+    """Tokens that are taken to be resident where the last turn was answered and nobody can say; who leaves computes them
+    again. What is known or guessed of any replica counts instead."""
+    unknown = not any(state.knows_residency or state.resident_tokens for state in states)
+    return facts.history_tokens if unknown else 0
+
+
 def weigh(
     model: Model,
     states: tuple[ReplicaState, ...],
@@ -38,8 +47,9 @@ def weigh(
     chance: float | None,
     exchange: Rates,
     bounds: Affinity,
+    is_home: bool = False,
 ) -> Iterator[Weighed]:
-    """Each ready replica of `model`."""
+    """Each ready replica of `model`. `is_home`: by its history, the conversation's last answer came from this model."""
     prompt_tokens = facts.tokens_for(model.name)
     alike = (
         ("price", price(rate, prompt_tokens, expected_output(facts.max_tokens))),
@@ -47,11 +57,12 @@ def weigh(
     )
     loads = [load(state) for state in states]
     over = overloaded(loads, bounds.max_imbalance, bounds.spill_after)
+    assumed = history_at_home(states, facts) if is_home else 0
     for state, work, is_over in zip(states, loads, over, strict=True):
-        resident = min(state.resident_tokens, prompt_tokens)
+        resident = min(assumed or state.resident_tokens, prompt_tokens)
         costs = (
             *alike,
-            ("affinity", affinity(exchange, rate, resident)),
+            ("affinity", affinity(exchange, rate, resident, TAKEN_FOR_RESIDENT if assumed else "resident")),
             ("wait", wait(exchange, state.queued_tokens)),
         )
         terms = tuple([Term(name, round(cost.microusd), cost.why) for name, cost in costs])

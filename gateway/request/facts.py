@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from backends.messages import ChatRequest
 from backends.remote.prompt import estimate_prompt
 from backends.upstream import Prepared
@@ -18,9 +20,11 @@ def facts_of(
     prepared: Mapping[str, Prepared],
 ) -> Facts:
     images = sum(message.images for message in request.messages)
+    prompt_tokens = estimate_prompt(request)
     return Facts(
         requested=request.model,
-        prompt_tokens=estimate_prompt(request),
+        prompt_tokens=prompt_tokens,
+        history_tokens=history_of(request, prompt_tokens),
         exact_tokens={model: measured.tokens for model, measured in prepared.items() if measured.exact},
         max_tokens=request.max_tokens,
         needs=frozenset(needs_of(request, images)),
@@ -35,6 +39,15 @@ def facts_of(
         choices=request.n,
         prefix=next((measured.blocks[0].hex() for measured in prepared.values() if measured.blocks), ""),
     )
+
+
+def history_of(request: ChatRequest, prompt_tokens: int) -> int:
+    """Tokens up to the last answer, which whoever gave it has computed already; tools and system prompt among them."""
+    answers = [place for place, message in enumerate(request.messages) if message.role == "assistant"]
+    if not answers:
+        return 0
+    newest = request.messages[answers[-1] + 1 :]
+    return max(0, prompt_tokens - estimate_prompt(msgspec.structs.replace(request, messages=newest, tools=())))
 
 
 def needs_of(request: ChatRequest, images: int) -> Iterator[Ability]:

@@ -67,4 +67,5 @@ def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, in
         queued_tokens=load.queued_tokens,
         running=load.running,
         resident_tokens=guessed.get(replica.name, 0) if known is None else known,
+        knows_residency=known is not None,
     )

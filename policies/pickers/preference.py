@@ -1,22 +1,24 @@
 """Which models are to be asked before which, whatever they cost: unsure, in conversation, as fallback."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from policies.estimates import Estimate
 from policies.pickers.within_target import chances, tier, tiers
-from policies.policy import Choose, Policy, Route
+from policies.policy import Choose, MayMove, Policy, Route
 
 
 class Preference(NamedTuple):
     """`rank` of each model that may be asked: lower goes first, cost decides among equals.
 
-    `chance` is P(good) by model, None without an estimate. `why` explains an order that cost alone would not give.
+    `chance` is P(good) by model, None without an estimate. `why` explains an order that cost alone would not give. `home`
+    is the model that the last turn of the conversation was for, "" in its first.
     """
 
     rank: Mapping[str, int]
     chance: Mapping[str, float] | None = None
     why: str = ""
+    home: str = ""
 
 
 def prefer(policy: Policy, route: Route, asked: str, estimate: Estimate) -> Preference:
@@ -29,16 +31,36 @@ def prefer(policy: Policy, route: Route, asked: str, estimate: Estimate) -> Pref
 
 def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate) -> Preference:
     """Unsure models first, else those that the conversation may be on, else all alike."""
-    known = tiers(choose, policy.models, estimate.earlier) if policy.may_move != "freely" else []
+    known = tiers(choose, policy.models, estimate.earlier)
+    home = place_of_home(policy.may_move, known)
+    floor = home if policy.may_move != "freely" else 0
     chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
-    if chance is None:
-        return unsure(choose, max(known, default=0), estimate.abstains or "the artefact lacks a head")
     if known and policy.may_move == "never":
-        return stay(choose, chance, known[0])
-    if known and policy.stay_with == "model":
-        return remain(choose, chance, max(known))
-    if known and max(known) > 0:
-        return upwards(choose, chance, max(known))
+        return stay(choose, chance, home)._replace(home=choose.among[home])
+    if chance is None:
+        return unsure(choose, floor, estimate.abstains or "the artefact lacks a head")
+    if not known:
+        return Preference(dict.fromkeys(choose.among, 0), chance)
+    return follow_up(policy, choose, chance, home)._replace(home=choose.among[home])
+
+
+def place_of_home(may_move: MayMove, known: Sequence[int]) -> int:
+    """Where in the ladder the last turn was answered, as far as its history tells: 0 in the first.
+
+    >>> [place_of_home(may_move, [1, 2, 0]) for may_move in ("up", "never", "freely")]
+    [2, 1, 0]
+    """
+    if not known:
+        return 0
+    return {"up": max(known), "never": known[0], "freely": known[-1]}[may_move]
+
+
+def follow_up(policy: Policy, choose: Choose, chance: Mapping[str, float], home: int) -> Preference:
+    """A later turn of a conversation that is at `home` and may leave it."""
+    if policy.may_move == "up" and policy.stay_with == "model":
+        return remain(choose, chance, home)
+    if policy.may_move == "up" and home > 0:
+        return upwards(choose, chance, home)
     return Preference(dict.fromkeys(choose.among, 0), chance)
 
 
@@ -49,7 +71,7 @@ def unsure(choose: Choose, floor: int, reason: str) -> Preference:
     return Preference(rank, None, f"unsure ({reason})")
 
 
-def stay(choose: Choose, chance: Mapping[str, float], home: int) -> Preference:
+def stay(choose: Choose, chance: Mapping[str, float] | None, home: int) -> Preference:
     """The model of the first turn, then any other."""
     rank = {model: int(i != home) for i, model in enumerate(choose.among)}
     return Preference(rank, chance, f"the conversation began on {choose.among[home]}")

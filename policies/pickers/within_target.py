@@ -1,6 +1,7 @@
 """The tier that a target asks for, from the chances alone: the line that solving drew on the calibration sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from policies.catalogue import Model
 from policies.policy import Choose
@@ -14,18 +15,30 @@ def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, fl
     return {name: p_good[head] for name, head in heads}
 
 
-def tier(choose: Choose, chance: Mapping[str, float], loss: float) -> int:
+def tier(choose: Choose, chance: Mapping[str, float], loss: float, costs: Mapping[str, float] | None = None) -> int:
     """Place in the ladder of the model with the least cost + loss, in units of the reference. Ties go down."""
-    losses = [choose.relative_cost[m] + loss * (1 - chance[m]) for m in choose.among]
+    costs = costs or choose.relative_cost
+    losses = [costs[m] + loss * (1 - chance[m]) for m in choose.among]
     return losses.index(min(losses))
 
 
 def tiers(choose: Choose, models: Mapping[str, Model], earlier: Sequence[Mapping[str, float]]) -> list[int]:
     """The tier of each earlier prefix of a conversation, oldest first; silent ones are left out.
 
-    The line may have been elsewhere when they were decided: none of them counts for less than it did then.
+    How long they were and where the line was when they were decided is not known any more. None of them counts for less
+    than it may have counted for then.
     """
+    if not earlier:
+        return []
     known = [chances(choose, models, p_good) for p_good in earlier]
-    line = choose.line
-    lines = {line.loss, line.loss_before}
-    return [max(tier(choose, chance, loss) for loss in lines) for chance in known if chance is not None]
+    line, costs = choose.line, [choose.relative_cost, *extremes(choose)]
+    then = [(loss, cost) for loss in {line.loss, line.loss_before} for cost in costs]
+    return [max(tier(choose, chance, loss, cost) for loss, cost in then) for chance in known if chance is not None]
+
+
+def extremes(choose: Choose) -> Iterator[Mapping[str, float]]:
+    """Relative costs of a request that is all prompt, and of one that is all answer: others lie between the two."""
+    for rate in (attrgetter("input"), attrgetter("output")):
+        unit = rate(choose.prices[choose.target.of])
+        if unit:
+            yield {name: rate(choose.prices[name]) / unit for name in choose.among}

@@ -6,7 +6,7 @@ from policies.terms.cost import PREFILL_TOKENS_PER_S, Cost, Rates
 NOTHING_RESIDENT = Cost(0.0, "no prefix resident")
 
 
-def affinity(rates: Rates, rate: Price, resident_tokens: int) -> Cost:
+def affinity(rates: Rates, rate: Price, resident_tokens: int, why: str = "resident") -> Cost:
     """-(price_in - price_cached) · cached - lambda_t · seconds that computing them again would take.
 
     >>> affinity(Rates(bad_answer=0.0, second=100.0), Price(input=50_000, cached_input=10_000), 2000)
@@ -16,4 +16,4 @@ def affinity(rates: Rates, rate: Price, resident_tokens: int) -> Cost:
         return NOTHING_RESIDENT
     money = (rate.input - rate.cached_input) * resident_tokens / 1_000_000
     seconds = resident_tokens / PREFILL_TOKENS_PER_S
-    return Cost(-money - rates.second * seconds, f"{resident_tokens} tokens resident")
+    return Cost(-money - rates.second * seconds, f"{resident_tokens} tokens {why}")

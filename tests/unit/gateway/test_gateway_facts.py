@@ -51,6 +51,16 @@ def test_what_a_request_needs_is_read_from_the_whole_conversation(asked: ChatReq
     assert facts(asked).needs == needs
 
 
+def test_the_history_is_what_the_last_answer_had_before_it() -> None:
+    words, answer = "a long question " * 40, {"role": "assistant", "content": "an answer " * 30}
+    first, later = facts(request(user(words))), facts(request(user(words), answer, user("thanks")))
+    assert first.history_tokens == 0
+    assert first.prompt_tokens <= later.history_tokens < later.prompt_tokens
+    assert later.prompt_tokens - later.history_tokens <= facts(request(user("thanks"))).prompt_tokens
+    agent = facts(request(answer, {"role": "tool", "tool_call_id": "a", "content": "4"}, tools=[TOOL]))
+    assert agent.history_tokens > 0
+
+
 def test_only_headers_that_the_policy_reads_become_facts() -> None:
     assert facts(request(user("hi"))).headers == {"x-batch": "1"}
 

@@ -380,8 +380,10 @@ BAD = [
         HEAD.replace('small: {at: "http://a/v1",', "price: {at: 'http://a/v1', pric: 1, prise: 2,")
         + "routes: [{use: large}]\n",
         [
-            "3:30 models.price.pric is not a key here; keys here are: at, run, worker, serves, key, speaks, price, fits, can, like, head",
-            "3:39 models.price.prise is not a key here; keys here are: at, run, worker, serves, key, speaks, price, fits, can, like, head",
+            "3:30 models.price.pric is not a key here; keys here are:"
+            " at, run, worker, serves, key, speaks, price, fits, can, like, head",
+            "3:39 models.price.prise is not a key here; keys here are:"
+            " at, run, worker, serves, key, speaks, price, fits, can, like, head",
         ],
     ),
     # sense
