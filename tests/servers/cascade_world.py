@@ -4,11 +4,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 from backends.dialects.openai_chat.request import read_chat
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Event
-from backends.upstream import Load, Prepared, UpstreamCall
+from backends.upstream import Load, Prepared, Upstream, UpstreamCall
 from gateway.errors import Left, RouterError
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
@@ -26,14 +27,18 @@ from gateway.request.watch import ClientWatch
 from gateway.state.memory import MemoryResidency
 from gateway.telemetry.observe import NullObservation
 from policies.catalogue import Model, Price
-from policies.escalate.plan import Escalation
+from policies.escalate.plan import Escalation, Signal
 from policies.escalate.prior import PRIOR
+from policies.facts import Ability
 from policies.policy import Policy, Resilience, Route
 
 Beat = tuple[float, Event | UpstreamError]
 """After so many seconds: an event, or the end by an error."""
 
-ALL = frozenset(("token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length"))
+CAN: frozenset[Ability] = frozenset(("logprobs", "json_schema"))
+ALL: frozenset[Signal] = frozenset(
+    ("token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length")
+)
 PLAN = Escalation(
     name="careful",
     to="large",
@@ -147,8 +152,8 @@ class Stage:
 
     def __init__(self, plan: Escalation = PLAN, resilience: Resilience | None = None) -> None:
         models = {
-            "small": Model(name="small", at=("s",), price=Price(1_000_000, 1_000_000, 2_000_000)),
-            "large": Model(name="large", at=("l",), price=Price(10_000_000, 10_000_000, 20_000_000)),
+            "small": Model(name="small", at=("s",), can=CAN, price=Price(1_000_000, 1_000_000, 2_000_000)),
+            "large": Model(name="large", at=("l",), can=CAN, price=Price(10_000_000, 10_000_000, 20_000_000)),
         }
         route = Route(name="default", use="small", escalate=plan.name)
         self.policy = Policy(
@@ -162,19 +167,20 @@ class Stage:
 
     async def play(
         self,
-        small: Scripted,
-        large: Scripted,
+        small: Upstream,
+        large: Upstream,
         *,
         stream: bool = True,
         leaves_after_s: float | None = None,
         world: World | None = None,
+        local: bool = False,
         **fields: object,
     ) -> Came:
-        """One request from the decision to the books; the client may leave."""
+        """One request from the decision to the books; the client may leave. `local`: engines of this process."""
         world = world or fresh_world()
         replicas = {
-            "small": (Replica("small", "s", 1, upstream=small),),
-            "large": (Replica("large", "l", 2, upstream=large),),
+            "small": (Replica("small", "s", 1, upstream=small, is_local=local),),
+            "large": (Replica("large", "l", 2, upstream=large, is_local=local),),
         }
         live = Live(self.policy, replicas)
         body = {"model": "auto", "messages": [{"role": "user", "content": "q"}], "stream": stream, **fields}
