@@ -3,7 +3,6 @@
 import time
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from backends.engine.api import Job, LanguageModel
 from backends.engine.batch import Batch
@@ -90,28 +89,3 @@ def prefill_s(batch: Batch, prompt: Sequence[int]) -> float:
     while batch.under_way:
         batch.step()
     return time.perf_counter() - began
-
-
-class Answers(NamedTuple):
-    """Tokens of every prompt; seconds for all, and those after the first token; forward passes."""
-
-    tokens: list[list[int]]
-    whole_s: float
-    decode_s: float
-    steps: int
-
-
-def answers(batch: Batch, prompts: Sequence[Sequence[int]], new: int) -> Answers:
-    """At most `new` tokens for every prompt, greedy, prompts computed anew."""
-    batch.pool.clear()
-    tokens: list[list[int]] = [[] for _ in prompts]
-    before, first = batch.stats().steps, 0.0
-    began = time.perf_counter()
-    for job_id, prompt in enumerate(prompts):
-        batch.add(job_id, Job(tuple(prompt), GREEDY, new), 0)
-    while batch.under_way:
-        for output in batch.step():
-            tokens[output.job_id] += output.tokens
-        first = first or (time.perf_counter() if any(tokens) else 0.0)
-    ended = time.perf_counter()
-    return Answers(tokens, ended - began, ended - first, batch.stats().steps - before)

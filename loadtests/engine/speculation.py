@@ -2,25 +2,29 @@
 
     python -m loadtests.engine.speculation MODEL --precision int8 [--max-draft N]
 
-One model, two batches that take turns. `speedup` is of the time after the first token, `whole_speedup` has the prompt in it;
-outputs are compared token by token.
+One model, two batches that take turns step by step. `speedup` is of the time after the first token, `whole_speedup` has the
+prompt in it; outputs are compared token by token. Crowds are timed until the last has ended.
 """
 
 import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from backends.engine.batch import Batch
 from backends.engine.weights.opening import OpenedWeights, open_weights
 from backends.messages import Message
-from loadtests.engine.running import Answers, answers, batch_of, build_model
+from loadtests.engine.running import batch_of, build_model
 from loadtests.engine.tasks import CROWD, TASKS
+from loadtests.engine.turns import Answers, Part, in_turns
 from policies.catalogue import Run
 
 NEW = 160
-REPEATS = 2
+REPEATS = 3
+"""Of a crowd; the median counts."""
 BLOCKS = 512
+"""Of each side: 16 chats of 300 tokens."""
 CROWDS = (1, 2, 4, 8, 16)
 
 
@@ -29,28 +33,21 @@ def encoded(weights: OpenedWeights, text: str) -> list[int]:
 
 
 class Pair:
-    """The same model without drafts and with them; each measurement takes both, twice, in turns."""
+    """The same model without drafts and with them, in two halves of its KV pool; both take turns step by step."""
 
     def __init__(self, plain: Batch, drafting: Batch) -> None:
         self.batches = (plain, drafting)
         self.is_identical = True
 
-    def compare(self, prompts: Sequence[list[int]]) -> tuple[list[Answers], list[Answers]]:
-        plain, drafted = [], []
-        for repeat in range(REPEATS):
-            order = (0, 1) if repeat % 2 == 0 else (1, 0)
-            pair = {which: answers(self.batches[which], prompts, NEW) for which in order}
-            plain.append(pair[0])
-            drafted.append(pair[1])
-        self.is_identical &= all(a.tokens == b.tokens for a, b in zip(plain, drafted, strict=True))
+    def compare(self, prompts: Sequence[list[int]]) -> tuple[Answers, Answers]:
+        plain, drafted = in_turns(self.batches, prompts, NEW)
+        self.is_identical &= plain.tokens == drafted.tokens
         return plain, drafted
 
 
 def by_task(pair: Pair, prompts: Sequence[list[int]]) -> dict[str, float]:
     """One prompt after the other."""
-    found = [pair.compare([prompt]) for prompt in prompts]
-    plain = [run for runs, _ in found for run in runs]
-    drafted = [run for _, runs in found for run in runs]
+    plain, drafted = zip(*(pair.compare([prompt]) for prompt in prompts), strict=True)
     generated = sum(len(run.tokens[0]) for run in drafted)
     return {
         "speedup": sum(run.decode_s for run in plain) / sum(run.decode_s for run in drafted),
@@ -61,8 +58,9 @@ def by_task(pair: Pair, prompts: Sequence[list[int]]) -> dict[str, float]:
 
 
 def in_crowd(pair: Pair, prompts: Sequence[list[int]]) -> float:
-    plain, drafted = pair.compare(prompts)
-    return sum(run.whole_s for run in plain) / sum(run.whole_s for run in drafted)
+    """All at once, until the last has ended."""
+    runs = [pair.compare(prompts) for _ in range(REPEATS)]
+    return median(plain.whole_s / drafted.whole_s for plain, drafted in runs)
 
 
 def main() -> None:
@@ -73,8 +71,9 @@ def main() -> None:
     parser.add_argument("--max-draft", type=int, default=Run(weights="").max_draft)
     args = parser.parse_args()
     weights = open_weights(args.model)
-    model = build_model(weights, args.path, args.precision, BLOCKS)
-    pair = Pair(batch_of(model, weights.tokenizer), batch_of(model, weights.tokenizer, args.max_draft))
+    model = build_model(weights, args.path, args.precision, 2 * BLOCKS)
+    plain, drafting = Part(model, 0, BLOCKS), Part(model, BLOCKS, BLOCKS)
+    pair = Pair(batch_of(plain, weights.tokenizer), batch_of(drafting, weights.tokenizer, args.max_draft))
     pair.compare([encoded(weights, CROWD[0])])
     result: dict[str, object] = {
         task: by_task(pair, [encoded(weights, text) for text in texts]) for task, texts in TASKS.items()
