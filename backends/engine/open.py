@@ -15,6 +15,7 @@ from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
+from backends.engine.models.heap import give_back
 from backends.engine.spec import CodedSource
 from backends.engine.speculate import Speculator
 from backends.engine.weights.faults import WeightsError
@@ -29,15 +30,19 @@ MAX_WAITING = 256
 """Jobs beyond `max_running` that may wait; a longer line is answered with an error at once, not with a timeout late."""
 
 
-def open_engine(run: Run, path: Path, *, draft: Path | None = None, output_tokens: int | None = None) -> LocalUpstream:
+def open_engine(
+    run: Run, path: Path, *, draft: Path | None = None, output_tokens: int | None = None, calls_tools: bool = False
+) -> LocalUpstream:
     """Reads what describes the models and their tokenizers now, loads and warms the models in the background.
 
     `path` is a directory or a GGUF file, and so is `draft`: the weights that `run.draft` names, the same ones when None.
-    Raises what `open_weights` raises, and WeightsError for a draft that speaks other tokens, and for a precision that the
-    weights do not have.
+    Raises what `open_weights` raises, and WeightsError for a draft that speaks other tokens, for a precision that the
+    weights do not have, and with `calls_tools` for a model that cannot.
     `LocalUpstream.load` tells when it is ready.
     """
     weights = open_weights(path)
+    if calls_tools and weights.tokenizer.call_format is None:
+        raise WeightsError(f"{path.name} cannot call tools: its chat template takes none, or in a form unknown here")
     drafting = _opened_draft(run, weights, path, draft) if run.speculate == "draft" else None
     courier = Courier()
     revision = f"{weights.revision}/{precision_of(weights.source, run.precision)}/kv-{run.kv_precision}"
@@ -56,6 +61,7 @@ def open_engine(run: Run, path: Path, *, draft: Path | None = None, output_token
         output_tokens=output_tokens,
         longest_token=weights.tokenizer.longest_token,
         own_sampling={"temperature": run.temperature, "top_p": run.top_p},
+        calls=weights.tokenizer.call_format,
         grammars=Grammars(weights.tokenizer, weights.spec.vocab_size) if weights.tokenizer.eos_ids else None,
     )
 
@@ -105,6 +111,12 @@ def _model_drafter(run: Run, draft: OpenedWeights, vocab_size: int) -> ModelDraf
 
 def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:
     """Native kernels where they can be built, else torch; both give a row's logits whatever its batch."""
+    model = _loaded(run, weights)
+    give_back()
+    return model
+
+
+def _loaded(run: Run, weights: OpenedWeights) -> LanguageModel:
     from backends.engine.models import native_model
 
     spec, precision = weights.spec, precision_of(weights.source, run.precision)

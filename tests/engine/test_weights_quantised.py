@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -335,6 +337,32 @@ def test_the_demo_weights_compute_the_same_bits_from_a_quantised_directory(tmp_p
     ours, theirs = open_weights(made.path).tokenizer, open_weights(source).tokenizer
     for text in ("Hello, world! 123 ", "naïve café — “quotes”", "日本語 😀👩‍👩‍👧‍👦", "\n\n  <|im_start|> x"):
         assert ours.encode(text) == theirs.encode(text)
+
+
+RESIDENT = """
+import sys
+from pathlib import Path
+from backends.engine.open import model_of
+from backends.engine.weights.opening import open_weights
+from policies.catalogue import Run
+weights = open_weights(Path(sys.argv[1]))
+model = model_of(Run(weights="m", precision="int8", kv_tokens=256), weights)
+packed = model.weight_bytes() + 2 * weights.spec.vocab_size * weights.spec.hidden
+pages = next(line for line in open("/proc/self/status") if line.startswith("VmRSS"))
+print(int(pages.split()[1]) * 1024 - packed)
+"""
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("form", ["gguf", "quantised"])
+def test_a_process_that_has_loaded_the_demo_holds_little_more_than_its_packed_weights(tmp_path, form):
+    if why := native_model.why_unavailable():
+        pytest.skip(f"no native kernels here: {why}")
+    path = demo_weights() if form == "gguf" else quantise(demo_weights(), "int8", tmp_path / "made", Quiet()).path
+
+    done = subprocess.run([sys.executable, "-c", RESIDENT, str(path)], capture_output=True, text=True, check=True)
+
+    assert int(done.stdout) < 150e6, "interpreter, libraries, vocabulary, and 6 MB of keys and values"
 
 
 def demo_weights():
