@@ -36,9 +36,7 @@ Beat = tuple[float, Event | UpstreamError]
 """After so many seconds: an event, or the end by an error."""
 
 CAN: frozenset[Ability] = frozenset(("logprobs", "json_schema"))
-ALL: frozenset[Signal] = frozenset(
-    ("token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length")
-)
+ALL: frozenset[Signal] = frozenset(get_args(Signal))
 PLAN = Escalation(
     name="careful",
     to="large",
