@@ -25,6 +25,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
+ToolChoice = Literal["auto", "none", "required", "function"]
+"""Whether tools may be called, may not, must be, or which one must: "function" stands for one that is named."""
+
 SamplingChoice = Literal["temperature", "top_p"]
 
 
@@ -61,6 +64,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     include_usage: bool = False
     n: int = 1
     tools: tuple[Mapping[str, Any], ...] = ()
+    tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool = True
     response_format: Mapping[str, Any] | None = None
 
 
@@ -79,6 +84,16 @@ class Delta(msgspec.Struct, frozen=True, tag=True):
     text: str
     index: int = 0
     logprobs: tuple[TokenLogprob, ...] = ()
+
+
+class ToolCall(msgspec.Struct, frozen=True, tag=True):
+    """A whole call of a function by choice `index`, its `place`-th from 0 on. `arguments` is the text of a JSON object."""
+
+    id: str
+    name: str
+    arguments: str
+    place: int = 0
+    index: int = 0
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
@@ -113,5 +128,5 @@ class Whole(msgspec.Struct, frozen=True, tag=True):
     body: bytes
 
 
-Event = Delta | Finish | Usage | Wire | Whole
+Event = Delta | ToolCall | Finish | Usage | Wire | Whole
 """Usage, when present, comes after the last Finish (or beside Wire and Whole, for the books only)."""

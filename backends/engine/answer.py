@@ -7,22 +7,26 @@ from collections.abc import AsyncIterator
 from backends.engine.api import EngineApi, Output
 from backends.engine.batch import DEADLINE
 from backends.engine.courier import Mailbox
+from backends.engine.speech import Speech
 from backends.errors import Kind, UpstreamError
-from backends.messages import Delta, Event, Finish, Usage
+from backends.messages import Event, Finish, Usage
 from backends.upstream import TimeLimits
 
 
 class LocalAnswer:
-    """Choices `0..len(job_ids) - 1`, each one job. Closing cancels the jobs that have not ended.
+    """Choices `0..len(job_ids) - 1`, each one job with its speech. Closing cancels the jobs that have not ended.
 
     Iterating raises UpstreamError: engine_failed, overloaded (no memory), stream_cut, the time limit that was passed, or
     unsupported for a schema that turned out to be beyond the limits.
     """
 
-    def __init__(self, engine: EngineApi, mailbox: Mailbox, job_ids: list[int], limits: TimeLimits) -> None:
+    def __init__(
+        self, engine: EngineApi, mailbox: Mailbox, job_ids: list[int], speeches: list[Speech], limits: TimeLimits
+    ) -> None:
         self._engine = engine
         self._mailbox = mailbox
         self._choices = {job_id: index for index, job_id in enumerate(job_ids)}
+        self._speeches = speeches
         self._open = set(job_ids)
         self._limits = limits
         self._has_content = False
@@ -67,15 +71,17 @@ class LocalAnswer:
     def _take(self, output: Output, index: int) -> None:
         if output.text or output.logprobs:
             self._has_content = True
-            self._events.append(Delta(output.text, index, tuple(output.logprobs)))
+            self._events += self._speeches[index].say(output.text, output.logprobs)
         if output.end is not None:
             self._open.discard(output.job_id)
             self._end(output, index)
 
     def _end(self, output: Output, index: int) -> None:
         match output.end:
-            case "stop" | "length":
-                self._events.append(Finish(output.end, index))
+            case "stop" | "length" as reason:
+                speech = self._speeches[index]
+                self._events += speech.end()
+                self._events.append(Finish("tool_calls" if speech.calls and reason == "stop" else reason, index))
             case "error" if output.param:
                 self._fail("unsupported", output.error, output.param)
             case "error":

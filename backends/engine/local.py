@@ -12,12 +12,15 @@ import msgspec
 
 from backends.engine.answer import LocalAnswer
 from backends.engine.api import BLOCK_TOKENS, EngineLoad, Grammar, Job
+from backends.engine.calls.choose import may_call, reader_for, refuse_tools
+from backends.engine.calls.reader import CallFormat
 from backends.engine.courier import Courier, Mailbox
 from backends.engine.feed import Place, Told
 from backends.engine.fits import too_long
 from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import Grammars
 from backends.engine.loop import Engine
+from backends.engine.speech import Speech
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Message, Sampling, SamplingChoice
 from backends.upstream import Load, Prepared, UpstreamCall
@@ -43,7 +46,7 @@ class LocalUpstream:
 
     `longest_token`, the most bytes that one token stands for, tells hopeless prompts without reading them; 0: unknown.
     `own_sampling` is how this model is sampled where a request leaves it open.
-    `grammars` is None for a model whose answers cannot be held to a schema.
+    `grammars` is None for a model whose answers cannot be held to a schema, `calls` for one that calls no tools.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class LocalUpstream:
         longest_token: int = 0,
         own_sampling: Mapping[SamplingChoice, float] = NO_CHOICES,
         grammars: Grammars | None = None,
+        calls: CallFormat | None = None,
     ) -> None:
         self.engine = engine
         self.revision = revision
@@ -68,6 +72,7 @@ class LocalUpstream:
         self._longest_token = longest_token
         self._own_sampling = own_sampling
         self._grammars = grammars
+        self._calls = calls
         self._prompts: dict[bytes, tuple[int, ...]] = {}
         self._lock = Lock()
 
@@ -87,6 +92,7 @@ class LocalUpstream:
     async def start(self, call: UpstreamCall) -> LocalAnswer:
         """Raises UpstreamError (too_long, overloaded, unsupported, engine_failed); then nothing is left running."""
         _refuse_unsupported(call.request)
+        refuse_tools(call.request, self._calls)
         grammar = await self._grammar(call.request)
         mailbox = Mailbox(asyncio.get_running_loop())
         job_ids: list[int] = []
@@ -97,7 +103,7 @@ class LocalUpstream:
             for job_id in job_ids:
                 self.engine.cancel(job_id)
             raise
-        return LocalAnswer(self.engine, mailbox, job_ids, call.limits)
+        return LocalAnswer(self.engine, mailbox, job_ids, self._speeches(call.request), call.limits)
 
     def resident_tokens(self, prepared: Prepared) -> int:
         return min(self.engine.resident_tokens(prepared.blocks), prepared.tokens)
@@ -147,12 +153,17 @@ class LocalUpstream:
                 "too_long", too_long(self._window, least, request.max_tokens or 1), sent=False, param="messages"
             )
 
+    def _speeches(self, request: ChatRequest) -> list[Speech]:
+        one_call = not request.parallel_tool_calls
+        return [Speech(n, reader_for(request, self._calls), one_call=one_call) for n in range(request.n)]
+
     def _prompt(self, request: ChatRequest) -> tuple[int, ...]:
-        written = msgspec.json.encode((request.messages, request.tools))
+        tools = request.tools if may_call(request) else ()
+        written = msgspec.json.encode((request.messages, tools))
         key = blake2b(written, digest_size=16).digest()
         with self._lock:
             tokens = self._prompts.pop(key, ())
-        tokens = tokens or tuple(self._tokenizer.encode_chat(request.messages, request.tools))
+        tokens = tokens or tuple(self._tokenizer.encode_chat(request.messages, tools))
         with self._lock:
             self._prompts[key] = tokens
             if len(self._prompts) > CACHED_PROMPTS:
@@ -186,7 +197,5 @@ class LocalUpstream:
 
 def _refuse_unsupported(request: ChatRequest) -> None:
     """Nothing is dropped silently: what the engine cannot honour is refused by its name."""
-    if request.tools:
-        raise UpstreamError("unsupported", "this model calls no tools", sent=False, param="tools")
     if any(message.images for message in request.messages):
         raise UpstreamError("unsupported", "this model reads no images", sent=False, param="messages")

@@ -31,9 +31,10 @@ class StopScanner:
 
     def _tail(self, text: str) -> int:
         """Length of the longest end of `text` that a stop string begins with."""
-        return max((_overlap(text, stop) for stop in self._stops), default=0)
+        return max((overlap(text, stop) for stop in self._stops), default=0)
 
 
-def _overlap(text: str, stop: str) -> int:
+def overlap(text: str, stop: str) -> int:
+    """Length of the longest end of `text` that `stop` begins with, the whole of `stop` apart."""
     longest = min(len(text), len(stop) - 1)
     return next((length for length in range(longest, 0, -1) if text.endswith(stop[:length])), 0)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from tokenizers import Tokenizer as Backend
 
+from backends.engine.calls.reader import CallFormat
 from backends.engine.text.control import ControlTokens, mark_for, strings_within
 from backends.engine.text.detokenise import Detokeniser
 from backends.engine.text.template import ChatTemplate, TemplateFault
@@ -39,6 +40,11 @@ class Tokenizer:
         self.control_ids = frozenset(control.values())
         self.vocab_size = len(pieces)
         self.longest_token = max(map(len, pieces), default=0)
+
+    @property
+    def call_format(self) -> CallFormat | None:
+        """How this model writes tool calls; None when its template takes no tools."""
+        return self._template.call_format if self._template is not None else None
 
     def encode(self, text: str) -> list[int]:
         """Plain text, exactly as it stands: no begin token, and control words in it are words."""

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from backends.dialects.openai_chat.response import Completion
 from backends.dialects.openai_chat.stream import Renderer
-from backends.messages import ChatRequest, Delta, Event, Whole, Wire
+from backends.messages import ChatRequest, Delta, Event, ToolCall, Whole, Wire
 from gateway.errors import Left, RouterError
 from gateway.request.ingress import Send
 from gateway.request.reply import envelope, send_body, send_head, send_whole
@@ -36,7 +36,7 @@ def speaks(event: Event) -> bool:
         return event.speaks  # type: ignore[union-attr]
     if kind is Delta:
         return bool(event.text or event.logprobs)  # type: ignore[union-attr]
-    return kind is Whole
+    return kind is Whole or kind is ToolCall
 
 
 class Egress(Protocol):

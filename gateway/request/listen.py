@@ -5,7 +5,7 @@ from typing import cast
 import msgspec
 
 from backends.dialects.openai_chat.heard import CallPiece, heard, without_logprobs
-from backends.messages import ChatRequest, Delta, Event, Finish, Usage, Whole, Wire
+from backends.messages import ChatRequest, Delta, Event, Finish, ToolCall, Usage, Whole, Wire
 from policies.escalate.said import Ending, Said, SaidCall, Wanted
 
 LONGEST = 200_000
@@ -31,6 +31,8 @@ class Listener:
         if isinstance(event, Delta):
             logprobs = tuple([token.logprob for token in event.logprobs])
             self._add(event.text, logprobs, len(logprobs) or bool(event.text))
+        elif isinstance(event, ToolCall):
+            self._calls.setdefault(event.place, []).append(CallPiece(event.place, event.name, event.arguments))
         elif isinstance(event, Wire):
             self._read(event.data, int(event.speaks))
         elif isinstance(event, Whole):

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 from typing import cast
 
-from backends.messages import Delta, Event, Finish, FinishReason, Usage, Whole, Wire
+from backends.messages import Delta, Event, Finish, FinishReason, ToolCall, Usage, Whole, Wire
 from gateway.errors import RouterError
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.catalogue import Price
@@ -61,6 +61,8 @@ class Tally:
             self.reason = reason_of(event.body)
         elif type(event) is Delta:
             self.pieces += len(event.logprobs) or 1
+        elif type(event) is ToolCall:
+            self.pieces += 1
         elif type(event) is Usage:
             self.usage = event
         elif type(event) is Finish:

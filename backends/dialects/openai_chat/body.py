@@ -62,4 +62,6 @@ class Body(msgspec.Struct):
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     tools: list[dict[str, Any]] | None = None
+    tool_choice: Any = None
+    parallel_tool_calls: Any = None
     response_format: dict[str, Any] | None = None

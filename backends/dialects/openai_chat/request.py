@@ -11,7 +11,7 @@ import msgspec
 
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.body import Body, Part, Turn
-from backends.messages import ChatRequest, Message, Sampling, SamplingChoice
+from backends.messages import ChatRequest, Message, Sampling, SamplingChoice, ToolChoice
 
 _DECODER = msgspec.json.Decoder(Body)
 _AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
@@ -45,6 +45,8 @@ def read_chat(raw: bytes) -> ChatRequest:
         include_usage=bool(body.stream_options and body.stream_options.include_usage),
         n=body.n or 1,
         tools=tuple(_tool(tool, f"tools[{index}]") for index, tool in enumerate(body.tools or ())),
+        tool_choice=_tool_choice(body.tool_choice),
+        parallel_tool_calls=body.parallel_tool_calls is not False,
         response_format=_response_format(body.response_format),
     )
 
@@ -124,6 +126,13 @@ def _tool(tool: dict[str, Any], at: str) -> Mapping[str, Any]:
     if tool["type"] == "function" and not (isinstance(function, dict) and isinstance(function.get("name"), str)):
         raise RequestFault(f"{at}.function.name is required.", f"{at}.function.name")
     return tool
+
+
+def _tool_choice(value: object) -> ToolChoice:
+    """What is no choice known here is the upstream's to judge: it gets the body as it came."""
+    if isinstance(value, dict):
+        return "function"
+    return "none" if value == "none" else "required" if value == "required" else "auto"
 
 
 def _response_format(value: dict[str, Any] | None) -> Mapping[str, Any] | None:

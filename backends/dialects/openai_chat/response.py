@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from backends.dialects.openai_chat.shapes import fingerprint, logprobs_object, usage_object
-from backends.messages import ChatRequest, Delta, Event, Finish, FinishReason, TokenLogprob, Usage, Whole
+from backends.dialects.openai_chat.shapes import call_object, fingerprint, logprobs_object, usage_object
+from backends.messages import ChatRequest, Delta, Event, Finish, FinishReason, TokenLogprob, ToolCall, Usage, Whole
 
 
 def error_body(message: str, *, type: str, param: str | None = None, code: str | None = None) -> bytes:
@@ -21,6 +21,7 @@ def error_body(message: str, *, type: str, param: str | None = None, code: str |
 class _Choice:
     texts: list[str] = field(default_factory=list)
     logprobs: list[TokenLogprob] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
     finish: FinishReason | None = None
 
 
@@ -39,6 +40,8 @@ class Completion:
             choice = self._choices[event.index]
             choice.texts.append(event.text)
             choice.logprobs.extend(event.logprobs)
+        elif isinstance(event, ToolCall):
+            self._choices[event.index].calls.append(event)
         elif isinstance(event, Finish):
             self._choices[event.index].finish = event.reason
         elif isinstance(event, Usage):
@@ -56,9 +59,12 @@ class Completion:
 
     def _choice(self, index: int, choice: _Choice) -> dict[str, object]:
         asked = self._request.sampling.logprobs
+        text = "".join(choice.texts)
+        calls = {"tool_calls": [call_object(call) for call in choice.calls]} if choice.calls else {}
+        content = None if calls and not text else text
         return {
             "index": index,
-            "message": {"role": "assistant", "content": "".join(choice.texts), "refusal": None},
+            "message": {"role": "assistant", "content": content, "refusal": None, **calls},
             "logprobs": logprobs_object(tuple(choice.logprobs)) if asked else None,
             "finish_reason": choice.finish,
         }

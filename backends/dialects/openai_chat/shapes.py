@@ -2,7 +2,7 @@
 
 import hashlib
 
-from backends.messages import TokenLogprob, Usage
+from backends.messages import TokenLogprob, ToolCall, Usage
 
 
 def fingerprint(model: str) -> str:
@@ -36,6 +36,10 @@ def usage_object(usage: Usage) -> dict[str, object]:
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
     }
+
+
+def call_object(call: ToolCall) -> dict[str, object]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def logprobs_object(logprobs: tuple[TokenLogprob, ...]) -> dict[str, object]:

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from backends.dialects.openai_chat.shapes import fingerprint, logprobs_object, usage_object
-from backends.messages import ChatRequest, Delta, Event, Finish, TokenLogprob, Usage, Whole, Wire
+from backends.dialects.openai_chat.shapes import call_object, fingerprint, logprobs_object, usage_object
+from backends.messages import ChatRequest, Delta, Event, Finish, TokenLogprob, ToolCall, Usage, Whole, Wire
 from backends.sse import encode
 
 DONE = b"data: [DONE]\n\n"
@@ -36,6 +36,8 @@ class Renderer:
             return encode(event.data)
         if isinstance(event, Delta):
             return self._delta(event)
+        if isinstance(event, ToolCall):
+            return self._call(event)
         if isinstance(event, Finish):
             return self._finish(event)
         if isinstance(event, Usage):
@@ -58,25 +60,33 @@ class Renderer:
         shown = event.logprobs if self._shows_logprobs else ()
         if not event.text and not shown:
             return b""
-        return self._choice(event.index, event.text, shown, b"null")
+        return self._choice(event.index, _content(event.text), shown, b"null")
+
+    def _call(self, event: ToolCall) -> bytes:
+        """In one fragment: it is whole."""
+        fragment = _encode([{"index": event.place, **call_object(event)}])
+        return self._choice(event.index, b'{"tool_calls":' + fragment + b"}", (), b"null")
 
     def _finish(self, event: Finish) -> bytes:
         if event.index in self._finished:
             return b""
         self._finished.add(event.index)
-        text = None if event.index in self._begun else ""
-        return self._choice(event.index, text, (), _encode(event.reason))
+        delta = b"{}" if event.index in self._begun else _content("")
+        return self._choice(event.index, delta, (), _encode(event.reason))
 
     def _usage(self, event: Usage) -> bytes:
         if not self._shows_usage or self._relays:
             return b""
         return encode(self._start + b'],"usage":' + _encode(usage_object(event)) + b"}")
 
-    def _choice(self, index: int, text: str | None, logprobs: tuple[TokenLogprob, ...], finish: bytes) -> bytes:
-        delta = b"{}" if text is None else b'{"content":' + _encode(text) + b"}"
+    def _choice(self, index: int, delta: bytes, logprobs: tuple[TokenLogprob, ...], finish: bytes) -> bytes:
         if index not in self._begun:
             self._begun.add(index)
             delta = b'{"role":"assistant",' + delta[1:]
         shown = _encode(logprobs_object(logprobs)) if logprobs else b"null"
         choice = b'{"index":%d,"delta":%b,"logprobs":%b,"finish_reason":%b}' % (index, delta, shown, finish)
         return encode(self._start + choice + self._end)
+
+
+def _content(text: str) -> bytes:
+    return b'{"content":' + _encode(text) + b"}"

@@ -16,6 +16,8 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from backends.engine.calls.reader import format_of
+
 MOST_SOURCE = 256 << 10
 MOST_OUTPUT = 64 << 20
 MOST_SECONDS = 2.0
@@ -82,6 +84,7 @@ class ChatTemplate:
         self._sandbox = _Sandbox()
         self._constants = dict(constants)
         self.knows_developer = "developer" in source
+        self.call_format = format_of(source)
         try:
             tree = self._sandbox.parse(source)
             _bound_loops(tree)

@@ -120,7 +120,8 @@ class ModelEntry(Closed):
     fits: FitsEntry | None = Field(default=None, description="Its window.")
     can: list[Ability] | None = Field(
         default=None,
-        description="Its abilities. Not stated: all of them for `at`, json_schema and logprobs for `run`.",
+        description="Its abilities. Not stated: all of them for `at`, json_schema and logprobs for `run`, which can be given "
+        "tools where its chat template takes them.",
         examples=[["tools"]],
     )
     like: str | None = Field(

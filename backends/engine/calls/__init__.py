@@ -1,0 +1,1 @@
+"""From what a model writes to the tool calls that it means."""
