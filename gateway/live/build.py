@@ -82,8 +82,9 @@ class LiveBuilder:
             draft = resolve(run.draft, self._settings.cache_dir) if run.draft else None
         except WeightsMissing as error:
             raise BadSettings(str(error)) from None
-        built_from = (model.name, run, path, draft, model.fits.output)
-        opening = partial(open_engine, run, path, draft=draft, output_tokens=model.fits.output)
+        calls_tools = "tools" in model.can
+        built_from = (model.name, run, path, draft, model.fits.output, calls_tools)
+        opening = partial(open_engine, run, path, draft=draft, output_tokens=model.fits.output, calls_tools=calls_tools)
         return Replica(model.name, model.replicas[0], built_from, open=opening, is_local=True)
 
     def _remote(self, model: Model, at: str) -> Replica:
