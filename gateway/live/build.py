@@ -47,8 +47,10 @@ class LiveBuilder:
             name: tuple(kept.get(fresh.built_from, fresh) for fresh in self._replicas(model))
             for name, model in policy.models.items()
         }
-        difficulty = policy.difficulty
-        return Live(policy, replicas, self._classifiers.open(difficulty.artefact) if difficulty else None)
+        if policy.difficulty is None:
+            return Live(policy, replicas)
+        estimator = self._classifiers.hold(policy.difficulty.artefact)
+        return Live(policy, replicas, estimator, partial(self._classifiers.let_go, estimator))
 
     async def opened(self, text: str, before: Live | None) -> Live:
         """The same with every engine loaded. Raises PolicyRefused, BadSettings; then nothing new is left open."""

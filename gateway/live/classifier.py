@@ -1,6 +1,7 @@
-"""Part of wiring: difficulty classifiers, opened when a policy first needs them and kept until the process ends."""
+"""Part of wiring: difficulty classifiers, opened when a policy first needs them and closed with the last that does."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,32 +15,65 @@ from policies.estimates import Calibration, Estimate
 if TYPE_CHECKING:
     from classifiers.estimator import Estimator
 
+    Opening = Callable[[Path | None, str | None], Estimator]
+
 SHIPPED = "shipped"
 NOT_ASKED = Estimate(abstains="no route of this policy asks for difficulty")
 
 
-class Classifiers:
-    """Estimators by the artefact that they speak from. `artefact` stands in for the shipped one."""
+Stamp = tuple[tuple[str, int, int], ...]
 
-    def __init__(self, artefact: Path | None, embedder: str | None) -> None:
+
+def stamp_of(folder: Path | None) -> Stamp:
+    """What changes when an artefact is trained again under its name: names, times and sizes of its files."""
+    if folder is None or not folder.is_dir():
+        return ()
+    found = [(path.name, path.stat()) for path in sorted(folder.iterdir())]
+    return tuple([(name, stat.st_mtime_ns, stat.st_size) for name, stat in found])
+
+
+class Classifiers:
+    """Estimators by the artefact that they speak from. `artefact` stands in for the shipped one.
+
+    One that was trained again in its place is opened again by the next policy that is read; the one before is closed when
+    the last policy that holds it has ended.
+    """
+
+    def __init__(self, artefact: Path | None, embedder: str | None, opening: "Opening | None" = None) -> None:
         self._shipped = artefact
         self._embedder = embedder
-        self._open: dict[Path | None, Estimator] = {}
+        self._opening = opening or open_classifier
+        self._open: dict[tuple[Path | None, Stamp], Estimator] = {}
+        self._held: Counter[Estimator] = Counter()
 
     def open(self, artefact: str) -> "Estimator":
         """Some seconds at the first time. Raises BadSettings."""
         path = self._shipped if artefact == SHIPPED else Path(artefact)
-        if path not in self._open:
-            self._open[path] = open_classifier(path, self._embedder)
-        return self._open[path]
+        key = path, stamp_of(path)
+        if key not in self._open:
+            self._open[key] = self._opening(path, self._embedder)
+        return self._open[key]
+
+    def hold(self, artefact: str) -> "Estimator":
+        """The same, for as long as a policy is in force. Raises BadSettings."""
+        estimator = self.open(artefact)
+        self._held[estimator] += 1
+        return estimator
+
+    async def let_go(self, estimator: "Estimator") -> None:
+        """A policy that held it has ended."""
+        self._held[estimator] -= 1
+        if self._held[estimator] == 0:
+            self._open = {key: other for key, other in self._open.items() if other is not estimator}
+            await estimator.aclose()
 
     def reader(self) -> "PolicyReader":
         return PolicyReader(self)
 
     async def aclose(self) -> None:
-        opened: Mapping[Path | None, Estimator] = dict(self._open)
+        opened = list(self._open.values())
         self._open.clear()
-        for estimator in opened.values():
+        for estimator in opened:
             await estimator.aclose()
 
 

@@ -1,7 +1,7 @@
 """What is in force: one policy and the replicas built for it, read once by a request and kept until it ends."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Protocol
 
 from backends.upstream import Upstream
@@ -29,11 +29,17 @@ class Live:
     changes but the lines of its routes."""
 
     def __init__(
-        self, policy: Policy, replicas: Mapping[str, tuple[Replica, ...]], estimator: Estimates | None = None
+        self,
+        policy: Policy,
+        replicas: Mapping[str, tuple[Replica, ...]],
+        estimator: Estimates | None = None,
+        let_go: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`let_go` gives the estimator back."""
         self.policy = policy
         self.replicas = replicas
         self.estimator = estimator
+        self._let_go = let_go
         self._by_call = {(replica.model, replica.name): replica for replica in self}
         self._requests = 0
         self._retired = False
@@ -95,6 +101,9 @@ class Live:
             replica.lives -= 1
             if replica.lives == 0:
                 await replica.aclose()
+        if self._let_go is not None:
+            let_go, self._let_go = self._let_go, None
+            await let_go()
 
 
 def opened(replica: Replica) -> Upstream:

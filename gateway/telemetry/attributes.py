@@ -31,6 +31,8 @@ def decided(
     }
     if decision_us is not None:
         known[names.DECISION_US] = decision_us
+    if decision.artefact:
+        known[names.ARTEFACT] = decision.artefact
     if decision.line is not None:
         known[names.LINE_LOSS] = decision.line.loss
     return known | _chosen(decision.choice, redactor) | _estimated(estimate)

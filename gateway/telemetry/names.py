@@ -48,6 +48,7 @@ CHOSEN_MODEL = "router.chosen.model"
 CHOSEN_REPLICA = "router.chosen.replica"
 REJECT_CODE = "router.reject.code"
 REASON = "router.reason"
+ARTEFACT = "router.difficulty.artefact"
 LINE_LOSS = "router.line.loss"
 
 # Of an answer that was held back. Was it good enough, and what did it cost to give it up?
