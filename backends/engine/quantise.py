@@ -1,5 +1,6 @@
-"""Weights in fewer bits. Pure functions: float32 in, codes and scales out, and back again.
+"""Weights in fewer bits as torch's own kernels take them. Pure functions: float32 in, codes and scales out, and back again.
 
+What a precision means for a model, on torch too, is said by `codes.py`: these forms are made of what that gives.
 int8: one scale for each row. int4: a scale and a midpoint for each group of 32 along a row. Scales are rounded to bfloat16
 first, as the kernels store them, and the codes are chosen for the rounded ones.
 """
