@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 
 LOADING = "loading weights"
 WARMING = "warming up"
-DRAINING = "draining"
 CLOSE_WAIT_S = 10.0
 """A thread that is still loading cannot be interrupted, and ends by itself soon after."""
 
@@ -61,7 +60,6 @@ class Engine:
         self._load = NO_LOAD
         self._stats = NO_STATS
         self._why_not = LOADING
-        self._is_draining = False
         self.gave_up: bool = False
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -69,7 +67,7 @@ class Engine:
     @property
     def why_not(self) -> str:
         """Why no job is accepted, in words; empty when the engine is ready."""
-        return self._why_not or (DRAINING if self._is_draining else "")
+        return self._why_not
 
     def submit(self, job: Job, deliver: Deliver) -> int:
         batch = self._batch
@@ -102,10 +100,6 @@ class Engine:
         """Tokens that prompt and output may have together; 0 before the model is loaded."""
         batch = self._batch
         return 0 if batch is None else batch.window
-
-    def drain(self) -> None:
-        """Accept no more jobs; those under way go on."""
-        self._is_draining = True
 
     def close(self) -> None:
         self._inbox.close()

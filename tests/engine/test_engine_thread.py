@@ -292,18 +292,6 @@ def test_close_ends_jobs_under_way_and_later_ones_are_refused(house):
     engine.close()
 
 
-def test_draining_refuses_new_jobs_and_finishes_the_old_ones(house):
-    engine = house(PrefixModel()).ready().engine
-    outputs = Queue()
-    engine.submit(job((1, 2), 30), outputs.put)
-
-    engine.drain()
-
-    with pytest.raises(UpstreamError, match="draining"):
-        engine.submit(job((1, 2), 1), outputs.put)
-    assert last_of(outputs).end == "length"
-
-
 def test_a_full_house_refuses_and_a_place_that_is_left_can_be_had(house):
     model = SteppedModel()
     engine = house(model, max_jobs=2).ready().engine
