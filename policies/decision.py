@@ -45,11 +45,12 @@ class Call(msgspec.Struct, frozen=True, tag="call"):
 
 class Hold(msgspec.Struct, frozen=True):
     """Answers of the models `of` are kept from the client until they are judged by `escalation`; if they are not good
-    enough, `to` are asked instead, in order."""
+    enough, `to` are asked instead, in order. `second` is asked beside them, for comparison alone."""
 
     escalation: str
     of: tuple[str, ...]
     to: tuple[Call, ...]
+    second: Call | None = None
 
 
 RejectCode = Literal[

@@ -8,6 +8,7 @@ from gateway.request.escalations import Escalations
 from gateway.request.hold import HeldBack
 from gateway.request.judge import Judged
 from gateway.request.listen import Listener, wanted_of
+from gateway.request.second import SecondOpinion
 from gateway.request.settle import Books, spend_microusd
 from policies.decision import Call, Hold
 from policies.escalate.plan import Escalation
@@ -44,18 +45,21 @@ class Cascade:
             return self._request
         return asking_logprobs(self._request)
 
-    def holding(self, call: Call, hold: Hold | None, release: Callable[[], None]) -> HeldBack | None:
+    def holding(
+        self, call: Call, hold: Hold | None, second: SecondOpinion | None, release: Callable[[], None]
+    ) -> HeldBack | None:
         """What keeps the answer of `call` back, if anything does. `release` is called when it may leave."""
         if hold is None:
             return None
         self._began_small = True
         return HeldBack(
             plan=self._policy.escalations[hold.escalation],
-            judge=lambda said: self._verdict(call, said),
+            judge=lambda said, other: self._verdict(call, said, other),
             may_escalate=lambda: self._escalations.take(self._route),
             released=lambda found, spent: self._released(found, spent, release),
             in_pieces=self._request.stream,
             asked_logprobs=self._request.sampling.logprobs,
+            second=second,
         )
 
     def given_up(self, call: Call, held: HeldBack, usage: Usage | None) -> None:
@@ -90,10 +94,10 @@ class Cascade:
             self._first_words and said.text.strip().startswith(self._first_words.strip())
         )
 
-    def _verdict(self, call: Call, said: Said) -> Verdict:
+    def _verdict(self, call: Call, said: Said, other: Said | None = None) -> Verdict:
         assert self._plan is not None
         p_good = self._judged.estimate.p_good.get(self._policy.models[call.model].head)
-        return verdict(self._plan, call.model, signals_of(said, wanted_of(self._request)), p_good)
+        return verdict(self._plan, call.model, signals_of(said, wanted_of(self._request), other), p_good)
 
     def _released(self, found: Verdict, spent: bool, release: Callable[[], None]) -> None:
         self._books.held_and_sent(found, over_limit=spent)

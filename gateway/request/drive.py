@@ -14,10 +14,11 @@ from gateway.live.in_force import Live, opened
 from gateway.request.affinity import Affinity
 from gateway.request.cascade import Cascade
 from gateway.request.egress import Egress, speaks
-from gateway.request.faults import from_reject, from_upstream, outcome_of
+from gateway.request.faults import from_reject, from_upstream, missed, outcome_of
 from gateway.request.hold import HeldBack
 from gateway.request.judge import Judged, reads_prompt
 from gateway.request.owner import Attempt, Owner
+from gateway.request.second import SecondOpinion
 from gateway.request.settle import Books, Tally
 from gateway.request.told import reason_of, told, why_escalated
 from policies.advance import GivenUp, Outcome, Progress, advance, begin
@@ -141,7 +142,8 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
     """Raises UpstreamError. Whatever happens, the attempt ends and enters the books."""
     prepared = job.prepared(call)
     attempt = job.owner.attempt(call, prepared.tokens, job.judged.resident_tokens(call))
-    held = job.cascade.holding(call, hold, release=lambda: job.announce(call))
+    second = second_opinion(hold, job)
+    held = job.cascade.holding(call, hold, second, release=lambda: job.announce(call))
     trial = Trial(call, prepared, attempt, Tally(prepared.tokens), held)
     job.announce(call)
     try:
@@ -152,11 +154,24 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
     finally:
         book(call, job, trial.tally)
         await attempt.end("cancelled", trial.tally.best_usage)
+        if second is not None:
+            await second.aclose()
+            job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
     if held is not None and held.given_up:
         job.cascade.given_up(call, held, trial.tally.best_usage)
     else:
         job.cascade.answered(call)
     return trial.given_up
+
+
+def second_opinion(hold: Hold | None, job: Drive) -> SecondOpinion | None:
+    """Another model, asked the same at the same time."""
+    if hold is None or hold.second is None:
+        return None
+    prepared, limits = job.prepared(hold.second), job.limits(asyncio.get_running_loop().time())
+    attempt = job.owner.aside(hold.second, prepared.tokens)
+    asked = UpstreamCall(request=job.request, prepared=prepared, limits=limits, headers=attempt.trace_headers)
+    return SecondOpinion(hold.second, attempt, asked)
 
 
 async def relay(trial: Trial, job: Drive) -> None:
@@ -211,13 +226,6 @@ async def send_kept(call: Call, job: Drive) -> None:
     await job.out.finish()
     job.books.spoke(job.out.begun_at or 0.0)
     job.cascade.answered(call)
-
-
-def missed(total: bool, limits: TimeLimits) -> UpstreamError:
-    if total:
-        return UpstreamError("total_timeout", "The answer took longer than the policy's total limit.", sent=True)
-    message = f"No content came within {limits.first_content_s:g} s."
-    return UpstreamError("first_content_timeout", message, sent=True)
 
 
 def book(call: Call, job: Drive, tally: Tally) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from backends.errors import Kind, UpstreamError
+from backends.upstream import TimeLimits
 from gateway.errors import (
     BadAnswer,
     BadRequest,
@@ -152,6 +153,14 @@ def outcome_of(error: UpstreamError, *, stream: bool, content_sent: bool) -> Out
     if failed == "late" and not stream:
         failed = "lost"
     return Outcome(failed=failed, sent=error.sent, content_sent=content_sent)
+
+
+def missed(total: bool, limits: TimeLimits) -> UpstreamError:
+    """A time limit that passed: the one over all, or the one to the first content."""
+    if total:
+        return UpstreamError("total_timeout", "The answer took longer than the policy's total limit.", sent=True)
+    message = f"No content came within {limits.first_content_s:g} s."
+    return UpstreamError("first_content_timeout", message, sent=True)
 
 
 def failure_of(kind: Kind) -> Failure:

@@ -11,17 +11,20 @@ from backends.messages import Event
 from backends.upstream import Answer
 from gateway.request.egress import speaks
 from gateway.request.listen import Listener, unmarked
+from gateway.request.second import SecondOpinion
 from policies.advance import GivenUp
 from policies.escalate.plan import Escalation
 from policies.escalate.said import Said
 from policies.escalate.verdict import Verdict
 
-Judge = Callable[[Said], Verdict]
+Judge = Callable[[Said, Said | None], Verdict]
+"""Of what was said, and of what another model said to the same."""
 
 
 @dataclass(slots=True)
 class HeldBack:
-    """One answer of a lower tier. `judge` is asked once; `may_escalate` takes one from the route's share, if there is one.
+    """One answer of a lower tier. `judge` is asked once, with the `second` opinion on an answer that is whole.
+    `may_escalate` takes one from the route's share, if there is one.
 
     `in_pieces`: the client reads a stream; an answer that leaves in one piece is judged when it is all there, however
     long that takes. `asked_logprobs`: the client wants to see them itself. After `through` is over, `given_up` tells
@@ -34,6 +37,7 @@ class HeldBack:
     released: Callable[[Verdict, bool], None]
     in_pieces: bool
     asked_logprobs: bool
+    second: SecondOpinion | None = None
     listener: Listener = field(default_factory=Listener)
     events: list[Event] = field(default_factory=list)
     verdict: Verdict | None = None
@@ -49,10 +53,12 @@ class HeldBack:
             while self.verdict is None:
                 pending = pending or asyncio.ensure_future(anext(source, None))
                 if await self._comes_in_time(pending):
-                    self._arrived(pending.result(), seen)
+                    is_enough = self._arrived(pending.result(), seen)
                     pending = None
                 else:
-                    self._decide()
+                    is_enough = True
+                if is_enough:
+                    await self._decide()
             if self.given_up:
                 return
             for event in self.events:
@@ -74,13 +80,13 @@ class HeldBack:
         done, _ = await asyncio.wait((pending,), timeout=left_s)
         return bool(done)
 
-    def _arrived(self, event: Event | None, seen: Callable[[Event], None]) -> None:
+    def _arrived(self, event: Event | None, seen: Callable[[Event], None]) -> bool:
+        """Whether that is enough for a verdict."""
         shown = self._passed(event, seen)
         if shown is not None:
             self.events.append(shown)
         full = self.in_pieces and self.listener.tokens >= self.plan.tokens and not self.listener.ending
-        if self._over or full:
-            self._decide()
+        return self._over or full
 
     def _passed(self, event: Event | None, seen: Callable[[Event], None]) -> Event | None:
         """The event as the client may see it; None at the end, and where nothing is left of it."""
@@ -94,8 +100,9 @@ class HeldBack:
                 self._until = asyncio.get_running_loop().time() + self.plan.hold_s
         return event if self.asked_logprobs else unmarked(event)
 
-    def _decide(self) -> None:
-        self.verdict = self.judge(self.listener.said())
+    async def _decide(self) -> None:
+        other = await self.second.said(self.plan.hold_s) if self.second is not None and self._over else None
+        self.verdict = self.judge(self.listener.said(), other)
         if self.verdict.escalates and self.may_escalate():
             self.given_up = "whole" if self._over else "part"
         else:

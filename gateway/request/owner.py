@@ -72,6 +72,11 @@ class Owner:
         self._attempt = Attempt(self.live.replica(call), tokens, observation)
         return self._attempt
 
+    def aside(self, call: Call, tokens: int) -> Attempt:
+        """An attempt beside the latest one; whoever takes it ends it."""
+        observation = self._observation.attempt(call, self.attempts, None)
+        return Attempt(self.live.replica(call), tokens, observation)
+
     async def __aexit__(self, *_: object) -> None:
         try:
             if self._attempt is not None:

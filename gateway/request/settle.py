@@ -103,6 +103,9 @@ class Books:
     abandoned_by: Call | None = None
     abandoned: Usage | None = None
     abandoned_microusd: int = 0
+    beside: Call | None = None
+    beside_usage: Usage | None = None
+    beside_microusd: int = 0
     began_at: float = field(default_factory=time.perf_counter)
 
     def decided(self, decision: Decision) -> None:
@@ -124,6 +127,11 @@ class Books:
         self.abandoned_microusd = spend_microusd(price, usage) if usage else 0
         self.usage = None
 
+    def asked_beside(self, call: Call, usage: Usage | None, price: Price) -> None:
+        """Whoever was asked for a second opinion is charged, whether or not it came in time."""
+        self.beside, self.beside_usage = call, usage
+        self.beside_microusd += spend_microusd(price, usage) if usage else 0
+
     def turned_back(self, call: Call, price: Price) -> None:
         """Nobody answered better: the answer that was given up is sent after all."""
         self.judgement = "turned_back"
@@ -132,8 +140,12 @@ class Books:
 
     @property
     def microusd(self) -> int:
-        """Of the answer and of what was abandoned for it."""
-        return self.abandoned_microusd + (spend_microusd(self.price, self.usage) if self.usage else 0)
+        """Of the answer, of what was abandoned for it, and of a second opinion."""
+        return (
+            self.abandoned_microusd
+            + self.beside_microusd
+            + (spend_microusd(self.price, self.usage) if self.usage else 0)
+        )
 
     def elapsed_ms(self) -> float:
         return (time.perf_counter() - self.began_at) * 1_000
@@ -172,4 +184,7 @@ class Books:
             abandoned_by=self.abandoned_by,
             abandoned=self.abandoned,
             abandoned_microusd=self.abandoned_microusd,
+            beside=self.beside,
+            beside_usage=self.beside_usage,
+            beside_microusd=self.beside_microusd,
         )

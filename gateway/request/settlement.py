@@ -21,7 +21,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     `status` is the HTTP status that the client saw, or would have seen (499 when it left first). `error_code` is the
     stable code of the error, or "". `answered_by` is None when nobody answered. `reason` says why the last call was made
     that was: in the decision's words, until a fallback. `abandoned` is what the call `abandoned_by` used for an answer that
-    was given up; its price `abandoned_microusd` is part of `microusd`.
+    was given up; its price `abandoned_microusd` is part of `microusd`. So is what `beside`, who was asked for a second opinion,
+    charged.
     """
 
     request_id: str
@@ -44,3 +45,6 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     abandoned_by: Call | None = None
     abandoned: Usage | None = None
     abandoned_microusd: int = 0
+    beside: Call | None = None
+    beside_usage: Usage | None = None
+    beside_microusd: int = 0

@@ -98,6 +98,8 @@ def _judged(settlement: Settlement) -> dict[str, Field]:
         "abandoned_model": gave_up.model if gave_up else "",
         "abandoned_tokens": used.completion_tokens if used else 0,
         "abandoned_microusd": settlement.abandoned_microusd,
+        "second_model": settlement.beside.model if settlement.beside else "",
+        "second_microusd": settlement.beside_microusd,
     }
 
 

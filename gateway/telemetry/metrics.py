@@ -106,6 +106,8 @@ class Metrics:
         """An answer that was held back: what became of it, and what was given up."""
         route = self._name("routes", settlement.decision.route if settlement.decision else names.NONE)
         self._series[names.ANSWERS_JUDGED].record(1, route, settlement.judgement)
+        if settlement.beside is not None and settlement.beside_usage is not None:
+            self._used(settlement.beside_usage, self._name("models", settlement.beside.model))
         gave_up = settlement.abandoned_by
         if gave_up is not None and settlement.abandoned is not None:
             model = self._name("models", gave_up.model)

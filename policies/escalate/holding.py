@@ -27,7 +27,11 @@ def holding(
     if why:
         return None, f"{plan.name} does not pay: {why}"
     to = takers(policy, route, plan.to, facts, snapshot)
-    return (Hold(plan.name, watched, to), "") if to else (None, f"{plan.to} cannot take this request now")
+    if not to:
+        return None, f"{plan.to} cannot take this request now"
+    asked_too = plan.second and not facts.stream and plan.second != steps[0].model
+    second = takers(policy, route, plan.second, facts, snapshot)[:1] if asked_too else ()
+    return Hold(plan.name, watched, to, second[0] if second else None), ""
 
 
 def is_below(route: Route, model: str, to: str) -> bool:

@@ -31,6 +31,7 @@ MEASURES: Mapping[str, tuple[Signal, Callable[[Signals], float]]] = {
     "hedges": ("reckoning", lambda s: float(s.reckoning.hedges)),
     "fraction": ("reckoning", lambda s: float(s.comes_to is not None and not s.comes_to.is_integer())),
     "nothing": ("reckoning", lambda s: float(s.comes_to is not None and s.comes_to <= 0)),
+    "agreement": ("agreement", lambda s: 0.0 if s.agrees is None else 1.0 if s.agrees else -1.0),
     "length": ("length", lambda s: _times(s.characters, USUAL_CHARACTERS) if s.whole else 0.0),
     "question": ("length", lambda s: _times(s.asked_characters, USUAL_QUESTION)),
 }

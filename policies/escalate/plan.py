@@ -5,7 +5,9 @@ from typing import Literal
 
 import msgspec
 
-Signal = Literal["token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length"]
+Signal = Literal[
+    "token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length", "agreement"
+]
 
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +27,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
 
     Until `tokens` have come, or `hold_s` has passed since the first of them, nothing reaches a streaming client.
     `at_most` is the share of the route's requests that may escalate. `weights` by model, "" for all others.
+    `second` is a model whose answer is compared, where the answer leaves in one piece, or "".
     `logprobs_of` are the models that can be asked for the probabilities of their tokens.
     """
 
@@ -35,6 +38,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 48
     hold_s: float = 0.4
     at_most: float = 1.0
+    second: str = ""
     weights: Mapping[str, Weights] = {}
     logprobs_of: frozenset[str] = frozenset()
 

@@ -21,5 +21,6 @@ PRIOR = Weights(
         "cut": -2.0,
         "false_step": -2.5,
         "loose_end": -0.4,
+        "agreement": 0.8,
     },
 )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from policies.escalate.agreement import agree
 from policies.escalate.numbers import final_number
 from policies.escalate.reckoning import Reckoning, reckoning
 from policies.escalate.refusal import declines
@@ -19,7 +20,8 @@ FEWEST_CUT = 64
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
     """Of the beginning of an answer, or of all of it (`whole`). `low`, `middle` and `dip` are log-probabilities: the lowest
     tenth, the median and the worst stretch; None where no probabilities are known. `comes_to` is the last number of a whole
-    answer. `asked_characters` is the length of the question."""
+    answer. `asked_characters` is the length of the question. `agrees`: another model came to the same; None where nobody
+    was asked, or it cannot be told."""
 
     whole: bool
     tokens: int
@@ -35,10 +37,12 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     reckoning: Reckoning = Reckoning()
     comes_to: float | None = None
     asked_characters: int = 0
+    agrees: bool | None = None
 
 
-def signals_of(said: Said, wanted: Wanted) -> Signals:
-    """
+def signals_of(said: Said, wanted: Wanted, other: Said | None = None) -> Signals:
+    """`other` is what another model answered to the same.
+
     >>> signals_of(Said(text="2 + 2 = 5", tokens=5, ending="stop"), Wanted()).reckoning.false_steps
     1
     """
@@ -58,6 +62,7 @@ def signals_of(said: Said, wanted: Wanted) -> Signals:
         reckoning=reckoning(wanted.question, said.text),
         comes_to=final_number(said.text) if said.whole else None,
         asked_characters=len(wanted.question),
+        agrees=None if other is None else agree(said, other),
     )
 
 

@@ -27,6 +27,7 @@ WORDS: Mapping[str, str] = {
     "hedges": "hedging",
     "fraction": "a fraction",
     "nothing": "nothing left",
+    "agreement": "another model disagrees",
     "length": "its length",
     "question": "a long question",
 }

@@ -56,9 +56,10 @@ def escalation_names(draft: Draft) -> Iterator[Problem]:
     """Models and escalations that are named but not declared."""
     known = draft.escalations
     for name, entry in draft.file.escalations.items():
-        if entry.to not in draft.names:
-            told = f"names the model {entry.to}, which is not declared{did_you_mean(entry.to, draft.names)}"
-            yield draft.at_value(("escalations", name, "to"), told)
+        for key, model in (("to", entry.to), ("second_opinion", entry.second_opinion)):
+            if model is not None and model not in draft.names:
+                told = f"names the model {model}, which is not declared{did_you_mean(model, draft.names)}"
+                yield draft.at_value(("escalations", name, key), told)
     for i, route in enumerate(draft.file.routes):
         if route.escalate is not None and route.escalate not in known:
             told = f"names the escalation {route.escalate}, which is not declared{did_you_mean(route.escalate, known)}"
@@ -68,7 +69,13 @@ def escalation_names(draft: Draft) -> Iterator[Problem]:
 def escalation_meaning(draft: Draft) -> Iterator[Problem]:
     """Escalations that nothing ever comes to, and signals that nobody shows."""
     used = {route.escalate for route in draft.file.routes}
-    for name in draft.file.escalations:
+    for name, entry in draft.file.escalations.items():
+        if entry.second_opinion == entry.to:
+            yield draft.at_value(
+                ("escalations", name, "second_opinion"), f"is {entry.to} itself, which would answer anyway"
+            )
+        if entry.signals is not None and "agreement" in entry.signals and entry.second_opinion is None:
+            yield draft.at_key(("escalations", name, "signals"), "asks for agreement; add second_opinion: MODEL")
         if name not in used:
             told = f"is used by no route; add escalate: {name} to one, or remove it"
             yield draft.at_key(("escalations", name), told)
@@ -111,6 +118,7 @@ def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str], weight
         tokens=entry.hold_back.tokens,
         hold_s=entry.hold_back.at_most,
         at_most=entry.at_most,
+        second=entry.second_opinion or "",
         weights=weights,
         logprobs_of=asked,
     )

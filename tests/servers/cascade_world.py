@@ -146,11 +146,12 @@ class Came:
 
 
 class Stage:
-    """One policy, `small` escalating to `large`, for any number of requests."""
+    """One policy, `small` escalating to `large`, perhaps with the opinion of `other`, for any number of requests."""
 
     def __init__(self, plan: Escalation = PLAN, resilience: Resilience | None = None) -> None:
         models = {
             "small": Model(name="small", at=("s",), can=CAN, price=Price(1_000_000, 1_000_000, 2_000_000)),
+            "other": Model(name="other", at=("o",), can=CAN, price=Price(2_000_000, 2_000_000, 2_000_000)),
             "large": Model(name="large", at=("l",), can=CAN, price=Price(10_000_000, 10_000_000, 20_000_000)),
         }
         route = Route(name="default", use="small", escalate=plan.name)
@@ -171,6 +172,7 @@ class Stage:
         stream: bool = True,
         leaves_after_s: float | None = None,
         world: World | None = None,
+        other: Upstream | None = None,
         local: bool = False,
         **fields: object,
     ) -> Came:
@@ -178,6 +180,7 @@ class Stage:
         world = world or fresh_world()
         replicas = {
             "small": (Replica("small", "s", 1, upstream=small, is_local=local),),
+            "other": (Replica("other", "o", 3, upstream=other, lacks="" if other else "nobody is there"),),
             "large": (Replica("large", "l", 2, upstream=large, is_local=local),),
         }
         live = Live(self.policy, replicas)
@@ -199,8 +202,7 @@ class Stage:
                 timer.cancel()
         await asyncio.sleep(0)  # what was cancelled gets its turn
         assert asyncio.all_tasks() == {task}, f"left running: {asyncio.all_tasks() - {task}}"
-        assert [replica.running for replica in live] == [0, 0]
-        assert [replica.queued_tokens for replica in live] == [0, 0]
+        assert not any(replica.running or replica.queued_tokens for replica in live)
         return came
 
     async def _serve(self, live: Live, request: ChatRequest, came: Came, world: World) -> None:

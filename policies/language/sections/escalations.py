@@ -70,6 +70,11 @@ class EscalationEntry(Closed):
         description="Share of the route's requests that may escalate; over it the answer is sent as it is.",
         examples=["12% of requests"],
     )
+    second_opinion: str | None = Field(
+        default=None,
+        description="Another model that is asked the same where the answer leaves in one piece: do both come to the same?",
+        examples=["medium"],
+    )
     weights: str = Field(
         default=PRIOR,
         min_length=1,

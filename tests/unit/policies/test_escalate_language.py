@@ -67,6 +67,21 @@ def test_fitted_weights_stand_before_the_prior() -> None:
         (", escalate: careful", "", "7:3 escalations.careful is used by no route"),
         (", can: [logprobs]", "", "10:5 escalations.careful.signals asks for token_quantiles, which small cannot tell"),
         ("[token_quantiles, ", "[token_quantile, ", "10:15 escalations.careful.signals should be one of"),
+        (
+            "to: large",
+            "to: large\n    second_opinion: large",
+            "9:21 escalations.careful.second_opinion is large itself",
+        ),
+        (
+            "to: large",
+            "to: large\n    second_opinion: lagre",
+            "9:21 escalations.careful.second_opinion names the model lagre",
+        ),
+        (
+            "[token_quantiles, ",
+            "[agreement, ",
+            "10:5 escalations.careful.signals asks for agreement; add second_opinion",
+        ),
         ("70%", "70", "9:31 escalations.careful.when.p_correct.under needs a unit: 70%"),
         ("70%", "100%", "9:31 escalations.careful.when.p_correct.under should be above 0% and below 100%"),
         ("12% of requests", "12%", '12:14 escalations.careful.at_most should be a share of requests, such as "12% of'),
