@@ -21,10 +21,13 @@ ONE_MODEL = """policy: 1
 name: worker
 models:
   {name}:
-    run: {{weights: {weights},{precision} speculate: {speculate}, kv: {kv}}}
+    run: {{weights: {weights},{precision} speculate: {speculate}, kv: {kv}}}{can}
 routes:
   - {{name: only, use: {name}}}
 """
+
+WITH_TOOLS = """
+    can: [tools, json_schema, logprobs]"""
 
 
 def serve(
@@ -52,13 +55,16 @@ def worker(
     ] = None,
     speculate: Annotated[str, typer.Option(help="off, ngram, or draft: its own weights in int4")] = "off",
     kv: Annotated[str, typer.Option(help="tokens in the KV cache, such as 32k")] = "32k",
+    tools: Annotated[bool, typer.Option("--tools", help="let it call tools; its chat template must take them")] = False,
     host: HostOption = None,
     port: PortOption = None,
     keys: KeysOption = None,
 ) -> None:
     """Serve one engine behind the same API, as a replica for another gateway (`at: http://HOST:PORT/v1, worker: true`)."""
     own = Path(weights).expanduser()
-    text = one_model_policy(name, str(own.resolve()) if own.exists() else weights, precision, speculate, kv)
+    text = one_model_policy(
+        name, str(own.resolve()) if own.exists() else weights, precision, speculate, kv, tools=tools
+    )
     with tempfile.TemporaryDirectory(prefix="turnout-worker-") as folder:
         policy = Path(folder) / "worker.yaml"
         policy.write_text(text, encoding="utf-8")
@@ -66,11 +72,14 @@ def worker(
         run_server({key: value for key, value in given.items() if value is not None})
 
 
-def one_model_policy(name: str, weights: str, precision: str | None, speculate: str, kv: str) -> str:
+def one_model_policy(
+    name: str, weights: str, precision: str | None, speculate: str, kv: str, *, tools: bool = False
+) -> str:
     """The text of a policy with one engine and nothing to decide."""
     told = {"name": name, "weights": weights, "speculate": speculate, "kv": kv}
     held = "" if precision is None else f" precision: {quoted(precision)},"
-    return ONE_MODEL.format(precision=held, **{key: quoted(value) for key, value in told.items()})
+    can = WITH_TOOLS if tools else ""
+    return ONE_MODEL.format(precision=held, can=can, **{key: quoted(value) for key, value in told.items()})
 
 
 def quoted(text: str) -> str:

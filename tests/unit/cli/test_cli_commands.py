@@ -138,3 +138,12 @@ def test_a_worker_is_a_policy_with_one_model(name):
 
     assert loaded.policy is not None, loaded.problems
     assert loaded.policy.models[name].run.weights == "/weights/it's here.gguf"
+
+
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_worker_calls_tools_where_it_is_told_to(tools):
+    text = one_model_policy("m", "w", None, "off", "32k", tools=tools)
+
+    loaded = load_policy(text, name="worker", calibrate=lambda _: pytest.fail("no classifier is needed"))
+
+    assert loaded.policy.models["m"].can == {"json_schema", "logprobs"} | ({"tools"} if tools else set())
