@@ -62,6 +62,7 @@ class Choose(msgspec.Struct, frozen=True, kw_only=True):
     that targets are solved on. `prices` are the models' own, or stand-ins where no model of the ladder has one.
     `loss_before` is the highest rate that an earlier turn of a conversation may have been decided by; where it is less
     than the rate itself, that holds. `adapts`: the rate follows the traffic, so that the target is held.
+    `floor` is the quality that goes before a target of cost.
     """
 
     among: tuple[str, ...]
@@ -73,6 +74,7 @@ class Choose(msgspec.Struct, frozen=True, kw_only=True):
     expected: Expected
     loss_before: float = 0.0
     adapts: bool = True
+    floor: Target | None = None
 
     @property
     def line(self) -> Line:

@@ -16,7 +16,7 @@ from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.policy import Line, Policy
 from policies.steering.helm import Helm, carried, turn
-from policies.steering.sight import Decided, sight
+from policies.steering.sight import Decided, sights
 from policies.steering.steer import EVERY, realised
 from policies.steering.window import SIZE
 
@@ -94,8 +94,7 @@ def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float
         if route.choose is None or not route.choose.adapts or route.name not in batch:
             continue
         own = [seen for seen in batch[route.name] if seen.decision.policy_hash == policy.hash]
-        fresh = [one for seen in own if (one := sight(policy, route, route.choose, seen)) is not None]
-        helm = helms.get(route.name, Helm())
+        helm, fresh = helms.get(route.name, Helm()), sights(policy, route, route.choose, own)
         turned[route.name] = turn(helm, route.choose, fresh, now=now, remember_s=policy.remember_s)
     return turned
 

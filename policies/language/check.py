@@ -156,6 +156,10 @@ def _choice(draft: Draft, here: Path, route: RouteEntry) -> Iterator[Problem]:
     if share is not None and share.of not in among:
         told = f"is measured against {share.of}, which is not in among{did_you_mean(share.of, among)}"
         yield draft.at_value((*here, "target", kind), told)
+    floor = route.choose.floor
+    if floor is not None and (target.cost is None or floor.quality.of != target.cost.of):
+        told = "stands beside a cost target against the same model; a quality target is a floor itself"
+        yield draft.at_key((*here, "floor"), told)
     if route.choose.when_unsure is not None and route.choose.when_unsure not in among:
         told = f"is {route.choose.when_unsure}, which is not in among{did_you_mean(route.choose.when_unsure, among)}"
         yield draft.at_value((*here, "when_unsure"), told)

@@ -1,6 +1,6 @@
 """Targets of the file, solved on the calibration sample of its artefact."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from policies.catalogue import Model, Price
 from policies.estimates import Calibration
@@ -9,7 +9,7 @@ from policies.language.problem import Problem
 from policies.language.sections.routes import ChooseEntry
 from policies.language.tree import Path
 from policies.policy import Choose, Target
-from policies.targets import Infeasible, Rung, relative_costs, solve, stand_in_prices
+from policies.targets import Infeasible, Rung, Solved, relative_costs, solve, stand_in_prices
 
 Calibrate = Callable[[str], Calibration]
 """The calibration sample of an artefact. Raises OSError or ValueError where there is none."""
@@ -60,9 +60,13 @@ def _solve_route(
     solved = solve(target, rungs)
     if isinstance(solved, Infeasible):
         return [draft.at_value(at, f"cannot be held: {solved.why}")]
+    floor = floor_of(entry)
+    if floor is not None and (told := below(floor, solved, rungs)):
+        return [draft.at_key((*here, "floor"), f"cannot be held: {target} {told}")]
     return Choose(
         among=tuple(entry.among),
         target=target,
+        floor=floor,
         when_unsure=entry.when_unsure or target.of,
         prices=prices,
         relative_cost=costs,
@@ -78,6 +82,21 @@ def target_of(entry: ChooseEntry) -> Target:
         return Target("cost", entry.target.cost.percent, entry.target.cost.of)
     assert entry.target.quality is not None
     return Target("quality", entry.target.quality.percent, entry.target.quality.of)
+
+
+def floor_of(entry: ChooseEntry) -> Target | None:
+    """The floor as deciding states it."""
+    return None if entry.floor is None else Target("quality", entry.floor.quality.percent, entry.floor.quality.of)
+
+
+def below(floor: Target, solved: Solved, rungs: Sequence[Rung]) -> str:
+    """How far a solved target stays below its floor, and what would reach it; "" where it does not."""
+    gives = solved.expected.quality_percent
+    if gives >= floor.percent:
+        return ""
+    enough = solve(floor, rungs)
+    needs = enough.why if isinstance(enough, Infeasible) else f"that needs cost {enough.expected.cost_percent:.1f}%"
+    return f"gives {gives:.1f}% of its quality, less than {floor.percent:g}%; {needs}"
 
 
 def _headless(

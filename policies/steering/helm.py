@@ -1,12 +1,10 @@
 """The line of one route over time, as one fold: what was decided goes in, the next line comes out."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from policies.policy import Choose, Line
-from policies.steering.steer import steer
-from policies.steering.window import Sighting, Window, take
+from policies.steering.steer import lifted, steer
+from policies.steering.window import Sightings, Window, take
 
 SLOTS = 60
 """Parts of the time for which lines are remembered; of each the highest line is kept."""
@@ -20,19 +18,22 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Helm(msgspec.Struct, frozen=True):
-    """What steering one route has to remember."""
+    """What steering one route has to remember. `floor` is the window of its floor, empty where it has none."""
 
     window: Window = ()
+    floor: Window = ()
     past: tuple[Past, ...] = ()
 
 
-def turn(helm: Helm, choose: Choose, fresh: Iterable[Sighting], *, now: float, remember_s: float) -> tuple[Helm, Line]:
+def turn(helm: Helm, choose: Choose, fresh: Sightings, *, now: float, remember_s: float) -> tuple[Helm, Line]:
     """The helm after these sightings, and the line from `now` on. The line of `choose` is the one in force so far."""
-    window = take(helm.window, fresh)
+    window, floor = take(helm.window, fresh.target), take(helm.floor, fresh.floor)
     line = choose.loss_per_reference
     loss = steer(choose.target, window, line)
+    if choose.floor is not None:
+        loss = lifted(choose.floor, floor, line, loss)
     past = remember(remember(helm.past, line, now, remember_s), loss, now, remember_s)
-    return Helm(window, past), Line(loss, max(one.loss for one in past))
+    return Helm(window, floor, past), Line(loss, max(one.loss for one in past))
 
 
 def remember(past: tuple[Past, ...], loss: float, now: float, remember_s: float) -> tuple[Past, ...]:
@@ -53,8 +54,8 @@ def carried(helm: Helm, old: Choose, new: Choose) -> tuple[Helm, Line]:
     if not new.adapts:
         return Helm(), new.line
     same_ladder = (old.among, old.relative_cost) == (new.among, new.relative_cost)
-    if same_ladder and old.target == new.target and old.expected == new.expected:
+    if same_ladder and (old.target, old.floor) == (new.target, new.floor) and old.expected == new.expected:
         return helm, old.line
     if same_ladder:
-        return Helm((), helm.past), Line(new.loss_per_reference, max(old.line.loss_before, new.loss_per_reference))
+        return Helm(past=helm.past), Line(new.loss_per_reference, max(old.line.loss_before, new.loss_per_reference))
     return Helm(), new.line

@@ -1,6 +1,6 @@
 """From a decision to what the line of its route can learn of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -8,8 +8,8 @@ from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.pickers.preference import Preference, prefer
-from policies.policy import Choose, Policy, Route
-from policies.steering.window import Rise, Sighting
+from policies.policy import Choose, Policy, Route, Target
+from policies.steering.window import Rise, Sighting, Sightings
 from policies.targets import cheapest, climb
 from policies.terms.cost import charge, expected_output
 from policies.weigh import price_of
@@ -23,9 +23,9 @@ class Decided(msgspec.Struct, frozen=True):
     decision: Decision
 
 
-def sight(policy: Policy, route: Route, choose: Choose, seen: Decided) -> Sighting | None:
-    """What `seen`, which `route` decided, came to; None where it says nothing of the target."""
-    choice, target = seen.decision.choice, choose.target
+def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: Target) -> Sighting | None:
+    """What `seen`, which `route` decided, came to; None where it says nothing of `target`, its target or its floor."""
+    choice = seen.decision.choice
     if not isinstance(choice, Call) or choice.model not in choose.among:
         return None
     preference = prefer(policy, route, route.use, seen.estimate)
@@ -37,6 +37,17 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided) -> Sighti
     costs = [charges[model] / charges[target.of] for model in models]
     start, rises = _rises(models, costs, preference.chance or {}, amounts)
     return Sighting(seen.facts.tenant, amounts[target.of], amounts[start], rises, amounts[choice.model])
+
+
+def sights(policy: Policy, route: Route, choose: Choose, seen: Iterable[Decided]) -> Sightings:
+    """What these decisions of `route` say of its target and of its floor."""
+    decided = list(seen)
+    found = [
+        tuple([one for each in decided if (one := sight(policy, route, choose, each, target)) is not None])
+        for target in (choose.target, choose.floor)
+        if target is not None
+    ]
+    return Sightings(*found)
 
 
 def open_models(choose: Choose, decision: Decision, preference: Preference, chosen: str) -> Sequence[str]:

@@ -49,6 +49,25 @@ def steer(target: Target, window: Window, line: float) -> float:
     return min(max(wanted, line / STEP), line * STEP)
 
 
+def lifted(floor: Target, window: Window, line: float, wanted: float) -> float:
+    """`wanted`, or the higher line that keeps the floor; from `line` in one step at most."""
+    if len(window) < AT_LEAST:
+        return wanted
+    needed = least_line(floor, window, wanted)
+    others = without_heaviest(window)
+    if len(others) >= AT_LEAST:
+        needed = min(needed, least_line(floor, others, wanted) * PULL)
+    return min(max(needed, wanted), line * STEP)
+
+
+def least_line(floor: Target, sightings: Sequence[Sighting], wanted: float) -> float:
+    """The line from `wanted` upwards at which these requests come to the floor."""
+    found = frontier(sightings, MEMORY)
+    if found.percent_at(wanted) >= floor.percent:
+        return wanted
+    return found.line_for(floor.percent, floor.kind) or wanted
+
+
 def aim(target: Target, window: Sequence[Sighting]) -> float:
     """The percent to solve for: the target, less what was spent too much of late."""
     weighted = list(zip(weights(len(window), DEBT_MEMORY), window, strict=True))

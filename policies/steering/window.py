@@ -1,7 +1,7 @@
 """The last requests of a route, as far as its line depends on them. Bounded, and no tenant has more than half of it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -31,6 +31,13 @@ class Sighting(msgspec.Struct, frozen=True):
     start: float
     rises: tuple[Rise, ...]
     spent: float
+
+
+class Sightings(msgspec.Struct, frozen=True):
+    """What the same requests say of a route's target, and of its floor."""
+
+    target: Sequence[Sighting] = ()
+    floor: Sequence[Sighting] = ()
 
 
 Window = tuple[Sighting, ...]

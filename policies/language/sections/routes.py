@@ -24,12 +24,21 @@ class TargetEntry(Closed):
     )
 
 
+class FloorEntry(Closed):
+    """What a cost target must not fall below; a policy that cannot hold both is not loaded."""
+
+    quality: ShareOf = Field(
+        description="The mix keeps this share of a model's quality, whatever it then costs.", examples=["95% of large"]
+    )
+
+
 class ChooseEntry(Closed):
     """A choice by difficulty."""
 
     by: Literal["difficulty"] = Field(description="What decides.", examples=["difficulty"])
     among: list[str] = Field(min_length=2, description="The ladder, lowest tier first.", examples=[["small", "large"]])
     target: TargetEntry = Field(description="What the mix shall come to; thresholds are solved from it.")
+    floor: FloorEntry | None = Field(default=None, description="The least quality that a cost target may come to.")
     when_unsure: str | None = Field(
         default=None,
         description="Where to go without an estimate; the target's model when not stated.",

@@ -12,7 +12,7 @@ from policies.facts import Facts
 from policies.policy import Choose, Line, Policy, Route, Target
 from policies.snapshot import Snapshot
 from policies.steering.helm import Helm, turn
-from policies.steering.sight import Decided, sight
+from policies.steering.sight import Decided, sight, sights
 from policies.steering.steer import EVERY
 from policies.steering.window import Sighting
 from policies.targets import Rung, Solved, solve
@@ -33,7 +33,7 @@ def requests(seed: int, count: int, *, harder: float = 0.0, tenant: str = "defau
         )
 
 
-def solved_for(target: Target, adapts: bool = True) -> Policy:
+def solved_for(target: Target, adapts: bool = True, floor: Target | None = None) -> Policy:
     """Small and large with a target, solved on traffic that has not shifted."""
     sample = [estimate.p_good for _, estimate in requests(99, 2_000)]
     ladder = choose(SMALL, LARGE)
@@ -49,6 +49,7 @@ def solved_for(target: Target, adapts: bool = True) -> Policy:
         loss_per_reference=solved.loss,
         expected=solved.expected,
         adapts=adapts,
+        floor=floor,
     )
     return policy(SMALL, LARGE, routes=[Route(name="default", choose=chosen)])
 
@@ -62,7 +63,7 @@ class Gateway:
         self.decisions: list[Decision] = []
         self.sightings: list[Sighting] = []
         self.helm = Helm()
-        self._waiting: list[Sighting] = []
+        self._waiting: list[Decided] = []
 
     @property
     def choose(self) -> Choose:
@@ -76,16 +77,18 @@ class Gateway:
         for facts, estimate in traffic:
             decision = decide(self.policy, facts, estimate, IDLE)
             self.decisions.append(decision)
-            one = sight(self.policy, self.policy.routes[0], self.choose, Decided(facts, estimate, decision))
+            decided = Decided(facts, estimate, decision)
+            self._waiting.append(decided)
+            one = sight(self.policy, self.policy.routes[0], self.choose, decided, self.choose.target)
             if one is not None:
                 self.sightings.append(one)
-                self._waiting.append(one)
             if len(self._waiting) >= EVERY and self.choose.adapts:
                 self._redraw(now)
         return self.sightings[before:]
 
     def _redraw(self, now: float) -> None:
-        self.helm, line = turn(self.helm, self.choose, self._waiting, now=now, remember_s=self.policy.remember_s)
+        fresh = sights(self.policy, self.policy.routes[0], self.choose, self._waiting)
+        self.helm, line = turn(self.helm, self.choose, fresh, now=now, remember_s=self.policy.remember_s)
         self._waiting = []
         self.lines.append(line)
         self.policy = self.policy.redrawn({"default": line})

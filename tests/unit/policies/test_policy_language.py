@@ -462,6 +462,29 @@ BAD = [
         ],
     ),
     (
+        HEAD + CHOICE.replace("large}}", "large}, floor: {quality: 98% of large}}"),
+        [
+            "6:83 routes.0.choose.floor cannot be held: cost 40% of large gives 93.4% of its quality, less than 98%;"
+            " that needs cost 48.3%"
+        ],
+    ),
+    (
+        HEAD + CHOICE.replace("large}}", "large}, floor: {quality: 120% of large}}"),
+        [
+            "6:83 routes.0.choose.floor cannot be held: cost 40% of large gives 93.4% of its quality, less than 120%;"
+            " the best mix reaches 105.4% of the quality of large (at 78.0% of its cost); ask for at most quality 105%;"
+            " cost and quality that can be had:"
+            " 10% for 66.4%, 23% for 81.1%, 37% for 91.7%, 51% for 99.2%, 64% for 103.8%, 78% for 105.4%"
+        ],
+    ),
+    (
+        HEAD + CHOICE.replace("large}}", "large}, floor: {quality: 80% of small}}"),
+        [
+            "6:83 routes.0.choose.floor stands beside a cost target against the same model;"
+            " a quality target is a floor itself"
+        ],
+    ),
+    (
         HEAD.replace("$10/M", "$0/M").replace("$40/M", "$0/M") + CHOICE,
         ["6:68 routes.0.choose.target.cost is a share of what large costs, and large is free"],
     ),

@@ -17,7 +17,7 @@ from policies.steering.frontier import frontier
 from policies.steering.helm import Helm, carried, turn
 from policies.steering.sight import Decided, sight
 from policies.steering.steer import PULL, STEP, steer, without_heaviest
-from policies.steering.window import OF_ONE_TENANT, SIZE, Rise, Sighting, take
+from policies.steering.window import OF_ONE_TENANT, SIZE, Rise, Sighting, Sightings, take
 
 COST = Target("cost", 40, "large")
 SHIFTS = [0.9, -2.0]
@@ -46,6 +46,25 @@ def test_a_quality_is_kept_through_a_shift(harder: float) -> None:
     gateway.serve(requests(1, 2_000))
     shifted = gateway.serve(requests(2, 3_000, harder=harder))
     assert abs(share(shifted[1_000:]) - 95) <= 1
+
+
+def test_a_floor_of_quality_goes_before_the_cost_when_traffic_no_longer_lets_both_hold() -> None:
+    floor = Target("quality", 92, "large")
+    floored, plain = Gateway(solved_for(COST, floor=floor)), Gateway(solved_for(COST))
+    costs, qualities = [], []
+    for gateway in (floored, plain):
+        gateway.serve(requests(21, 1_500))
+        before = len(gateway.decisions)
+        costs.append(share(gateway.serve(requests(22, 3_000, harder=0.9))[-1_500:]))
+        traffic = list(requests(22, 3_000, harder=0.9))[-1_500:]
+        made = gateway.decisions[before + 1_500 :]
+        good = [estimate.p_good[decision.choice.model] for (_, estimate), decision in zip(traffic, made, strict=True)]
+        qualities.append(100 * sum(good) / sum(estimate.p_good["large"] for _, estimate in traffic))
+
+    assert qualities[1] < 91
+    assert abs(costs[1] - 40) <= 2
+    assert abs(qualities[0] - 92) <= 1
+    assert costs[0] > costs[1] + 5
 
 
 def test_the_line_settles_after_a_shift_and_does_not_swing() -> None:
@@ -123,7 +142,7 @@ def test_a_request_that_reached_nobody_or_another_ladder_is_not_seen() -> None:
     assert route.choose is not None
     facts, estimate = Facts(allowed_models=frozenset()), Estimate(p_good={"small": 0.5, "large": 0.9})
     refused = Decided(facts, estimate, decide(rules, facts, estimate, IDLE))
-    assert sight(rules, route, route.choose, refused) is None
+    assert sight(rules, route, route.choose, refused, COST) is None
 
 
 def test_what_was_learnt_is_carried_over_a_reload_as_far_as_it_means_the_same() -> None:
@@ -187,11 +206,11 @@ def test_a_window_is_bounded_keeps_the_newest_and_gives_nobody_more_than_half(pa
 
 def test_the_highest_line_of_late_is_remembered_and_then_forgotten() -> None:
     choose = Gateway(solved_for(COST)).choose
-    helm, first = turn(Helm(), choose, [], now=0.0, remember_s=3600.0)
+    helm, first = turn(Helm(), choose, Sightings(), now=0.0, remember_s=3600.0)
     lower = solved_for(COST).redrawn({"default": first}).routes[0].choose
     assert lower is not None
     for now in range(0, 7_200, 10):
-        helm, _ = turn(helm, lower, [], now=float(now), remember_s=3600.0)
+        helm, _ = turn(helm, lower, Sightings(), now=float(now), remember_s=3600.0)
         assert len(helm.past) <= 62
     assert helm.past[0].at >= 7_190 - 3_660
     assert SMALL.name in choose.among
