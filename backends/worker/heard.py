@@ -4,6 +4,9 @@ from backends.worker.messages import Blocks, WorkerIs, WorkerLoad
 
 Message = WorkerIs | Blocks | WorkerLoad
 
+MOST_BLOCKS = 1 << 20
+"""Of one worker, 16 M tokens: what it tells beyond that is passed over, and counts as not resident."""
+
 
 class Heard:
     """`load` is None while the worker is not heard; `why_down` says why it cannot be reached at all.
@@ -45,7 +48,7 @@ class Heard:
         if blocks.cleared:
             self._coming = set()
         target = self.resident if self._coming is None else self._coming
-        target.update(blocks.stored)
+        target.update(blocks.stored[: max(0, MOST_BLOCKS - len(target))])
         target.difference_update(blocks.removed)
         if self._coming is not None and not blocks.more:
             self.resident, self._coming = self._coming, None

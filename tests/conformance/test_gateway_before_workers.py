@@ -239,6 +239,23 @@ async def test_a_worker_that_stops_is_passed_over_while_it_ends_its_work(tmp_pat
             assert b"[DONE]" in await slow.rest()
 
 
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_client_that_leaves_the_gateway_stops_the_engine_of_the_worker(stream: bool, tmp_path: Path) -> None:
+    async with worker(tmp_path / "a") as a, before([a.at], tmp_path) as gateway:
+        await until_heard(gateway)
+        a.model.step_s = 0.005
+        async with connected(gateway.port) as client:
+            await client.ask(chat_body(stream=stream))
+            await gateway.until(lambda _: a.upstream.engine.load().running == 1)
+            client.kill()
+        await gateway.until(lambda _: a.upstream.engine.load().running == 0, 1.0)
+        generated = a.upstream.engine.stats().generated_tokens
+        load = a.upstream.engine.load()
+
+        assert generated < 600
+        assert (load.waiting, load.free_blocks) == (0, load.total_blocks)
+
+
 TENANTS = [{"hash": hashlib.sha256(name.encode()).hexdigest(), "tenant": name} for name in ("one", "two")]
 
 
