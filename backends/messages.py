@@ -32,7 +32,10 @@ SamplingChoice = Literal["temperature", "top_p"]
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How tokens are drawn. `seed` None means that the engine picks one; temperature 0 is greedy."""
+    """How tokens are drawn. `seed` None means that the engine picks one; temperature 0 is greedy.
+
+    `logprobs_at_most` bounds for how many tokens an engine here tells `logprobs`; 0: for all.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -45,6 +48,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     logit_bias: Mapping[int, float] = {}
     logprobs: bool = False
     top_logprobs: int = 0
+    logprobs_at_most: int = 0
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -226,7 +226,7 @@ class Batch:
 
     def _logprob(self, live: Live, token: int, logits: Logits) -> TokenLogprob | None:
         sampling = live.sequence.job.sampling
-        if not sampling.logprobs:
+        if not sampling.logprobs or 0 < sampling.logprobs_at_most <= live.transcript.tokens:
             return None
         return read_logprobs(logits, token, sampling.top_logprobs, self._vocabulary)
 

@@ -17,6 +17,9 @@ from policies.escalate.signals import signals_of
 from policies.escalate.verdict import Verdict, verdict
 from policies.policy import Policy
 
+WHOLE_TOKENS = 256
+"""Of a whole answer that leaves in one piece, the tokens whose probabilities an engine here is asked for."""
+
 
 class Cascade:
     """Does nothing on a route that does not escalate."""
@@ -43,7 +46,7 @@ class Cascade:
         plan = self._plan
         if held is None or plan is None or "token_quantiles" not in plan.signals or call.model not in plan.logprobs_of:
             return self._request
-        return asking_logprobs(self._request)
+        return asking_logprobs(self._request, plan.tokens if self._request.stream else max(plan.tokens, WHOLE_TOKENS))
 
     def holding(
         self, call: Call, hold: Hold | None, second: SecondOpinion | None, release: Callable[[], None]

@@ -117,10 +117,10 @@ def without_logprobs(data: bytes) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def asking_logprobs(request: ChatRequest) -> ChatRequest:
-    """The same request for an answer with the probability of every chosen token."""
+def asking_logprobs(request: ChatRequest, at_most: int) -> ChatRequest:
+    """The same request for token probabilities too; an engine of this process tells those of the first `at_most` tokens."""
     if request.sampling.logprobs:
         return request
     fields: dict[str, Any] = {**_FIELDS.decode(request.raw), "logprobs": _TRUE} if request.raw else {}
-    sampling = msgspec.structs.replace(request.sampling, logprobs=True)
+    sampling = msgspec.structs.replace(request.sampling, logprobs=True, logprobs_at_most=at_most)
     return msgspec.structs.replace(request, raw=msgspec.json.encode(fields) if fields else b"", sampling=sampling)
