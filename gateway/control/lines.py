@@ -22,6 +22,9 @@ from policies.steering.window import SIZE
 
 log = logging.getLogger("turnout.policy")
 
+PAUSE_S = 0.1
+"""Between two looks, so that many requests a second do not mean many looks."""
+
 Batch = Mapping[str, list[Decided]]
 Turned = Mapping[str, tuple[Helm, Line]]
 
@@ -59,6 +62,7 @@ class Lines:
                 await self.look(in_force, observer)
             except Exception:
                 log.exception("the lines stay where they are")
+            await asyncio.sleep(PAUSE_S)
 
     async def look(self, in_force: Callable[[], Live], observer: Observer) -> None:
         """One look at the routes that have seen enough. What a reload overtook is forgotten."""
