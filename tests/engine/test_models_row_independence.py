@@ -115,6 +115,6 @@ def test_what_an_earlier_owner_left_in_a_block_is_never_seen(model):
     clean = logits_of(model, tokens, [50, 51])
 
     with torch.inference_mode():
-        model._pool.kv[:, 50:52].fill_(float("nan"))
+        model._pool.kv[:, :, 50:52].fill_(float("nan"))
 
     assert np.array_equal(logits_of(model, tokens, [50, 51]), clean)

@@ -1,4 +1,4 @@
-"""Attention of the rows of one sequence over its own keys and values, in float32, in a fixed order.
+"""Attention of the rows of sequences, each over its own keys and values, in float32, in a fixed order.
 
 Scores of a tile of positions, one softmax over all tiles, then the tiles' values added from first to last. A masked position
 has weight zero exactly, so a longer tile changes nothing (that, too, is measured: see `agreement`).
@@ -13,14 +13,14 @@ from torch import Tensor
 
 @dataclass(slots=True)
 class Tile:
-    """Adjacent positions of one sequence in one layer: keys (kv_heads, head_dim, n), values (kv_heads, n, head_dim)."""
+    """Adjacent positions in one layer: keys (b, head_dim, n), values (b, n, head_dim), b = kv_heads * sequences."""
 
     keys: Tensor
     values: Tensor
 
 
 def attend(queries: Tensor, tiles: Sequence[Tile], masks: Sequence[Tensor], scale: float) -> Tensor:
-    """(kv_heads, rows * group, head_dim) queries → as many values. masks: (rows * group, n) for each tile, 0 or -inf."""
+    """(b, rows * group, head_dim) queries → as many values. masks: (b or 1, rows * group, n) for each tile, 0 or -inf."""
     scores = [torch.baddbmm(mask, queries, tile.keys, alpha=scale) for mask, tile in zip(masks, tiles, strict=True)]
     if len(scores) == 1:
         return torch.bmm(torch.softmax(scores[0], -1), tiles[0].values)

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from backends.engine.layers.linear import Precision, linear
+from backends.engine.layers.norm import RmsNorm
 from backends.engine.spec import ModelSpec, TensorSource
 
 
@@ -24,33 +25,33 @@ class Layer:
             return torch.from_numpy(source.tensor(f"layers.{index}.{name}")).to(device)
 
         self.spec = spec
-        turned = (spec.heads + spec.kv_heads) * spec.head_dim
-        self._turned = turned
+        self._turned = spec.heads + spec.kv_heads
         qkv = torch.cat([side_by_side(read("q"), spec.heads), side_by_side(read("k"), spec.kv_heads), read("v")])
         self.qkv = linear(qkv, precision)
         self.o, self.down = linear(read("o"), precision), linear(read("down"), precision)
         self.gate_up = linear(torch.cat([read("gate"), read("up")]), precision)
-        self.attn_norm, self.mlp_norm = read("attn_norm"), read("mlp_norm")
+        self.attn_norm = RmsNorm(read("attn_norm"), spec.rms_eps)
+        self.mlp_norm = RmsNorm(read("mlp_norm"), spec.rms_eps)
         self.bias = _bias(spec, read) if spec.qkv_bias else None
-        self.qk_norm = _head_norms(spec, read) if spec.qk_norm else None
+        self.qk_norm = RmsNorm(_head_norms(spec, read), spec.rms_eps) if spec.qk_norm else None
 
     def project(self, hidden: Tensor, turns: Tensor) -> Tensor:
-        """(m, hidden) → (m, (heads + 2 * kv_heads) * head_dim) float32: q, k turned by their positions, and v."""
+        """(m, hidden) → (m, heads + 2 * kv_heads, head_dim) float32: q, k turned by their positions, and v."""
         spec = self.spec
-        mixed = self.qkv(F.rms_norm(hidden, (spec.hidden,), self.attn_norm, spec.rms_eps)).float()
+        mixed = self.qkv(self.attn_norm(hidden)).float()
         if self.bias is not None:
             mixed += self.bias
-        pairs = mixed[:, : self._turned].view(len(mixed), spec.heads + spec.kv_heads, spec.head_dim)
+        vectors = mixed.view(-1, spec.heads + 2 * spec.kv_heads, spec.head_dim)
+        pairs = vectors[:, : self._turned]
         if self.qk_norm is not None:
-            pairs.copy_(F.rms_norm(pairs, (spec.head_dim,), None, spec.rms_eps) * self.qk_norm)
-        torch.view_as_complex(pairs.view(*pairs.shape[:2], -1, 2)).mul_(turns)
-        return mixed
+            pairs.copy_(self.qk_norm(pairs))
+        torch.view_as_complex(pairs.view(-1, self._turned, spec.head_dim // 2, 2)).mul_(turns)
+        return vectors
 
     def finish(self, hidden: Tensor, attended: Tensor) -> Tensor:
         """Adds the attention's and the MLP's part to the residual stream, in place."""
         hidden += self.o(attended)
-        inner = self.gate_up(F.rms_norm(hidden, (self.spec.hidden,), self.mlp_norm, self.spec.rms_eps))
-        gate, up = inner.chunk(2, dim=-1)
+        gate, up = self.gate_up(self.mlp_norm(hidden)).chunk(2, dim=-1)
         hidden += self.down(F.silu(gate).mul_(up))
         return hidden
 

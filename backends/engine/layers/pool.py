@@ -11,45 +11,54 @@ from torch import Tensor
 from backends.engine.api import BLOCK_TOKENS
 from backends.engine.layers.attention import Tile
 from backends.engine.spec import ModelSpec
-from policies.catalogue import KvPrecision
 
 
 class Reach(Protocol):
-    """A run of positions of one sequence."""
+    """A run of positions of one sequence or, as long, of several."""
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What tells it from others of its kind."""
+        ...
+
+    def of(self, tensors: list[Tensor], size: int) -> "Reach":
+        """The reach of its kind with these tensors and so many positions."""
+        ...
 
     def tile(self, layer: int) -> Tile: ...
 
 
 class Pool:
-    """`blocks` blocks and two of its own: one of zeros, to fill a tile up, and one for what padding rows write."""
+    """`blocks` blocks and two of its own: one of zeros, to fill a tile up, and one for what padding rows write.
 
-    def __init__(
-        self, spec: ModelSpec, blocks: int, device: torch.device, kv_precision: KvPrecision = "native"
-    ) -> None:
+    Head by head, so that blocks of many sequences, gathered, are the batch of one product: each of `layers` is
+    (2 * kv_heads, slots, head_dim), keys first, slot = block * 16 + offset.
+    """
+
+    def __init__(self, spec: ModelSpec, blocks: int, device: torch.device) -> None:
         self.zeros, self.spill = blocks, blocks + 1
-        self.kv = torch.zeros(spec.layers, blocks + 2, BLOCK_TOKENS, 2, spec.kv_heads, spec.head_dim, device=device)
-        self._is_int8, self._head_dim = kv_precision == "int8", spec.head_dim
-        self._slots = [layer.view(-1, 2 * spec.kv_heads * spec.head_dim) for layer in self.kv.unbind(0)]
-
-    def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
-        """kv (m, 2 * kv_heads * head_dim), keys first, to slots = block * 16 + offset."""
-        if self._is_int8:
-            kv = as_int8(kv.view(len(kv), -1, self._head_dim)).view_as(kv)
-        self._slots[layer].index_copy_(0, slots, kv)
+        self.kv = torch.zeros(spec.layers, 2 * spec.kv_heads, blocks + 2, BLOCK_TOKENS, spec.head_dim, device=device)
+        self.layers = self.kv.flatten(2, 3).unbind(0)
 
     def clear(self, blocks: Tensor) -> None:
         """Zero blocks that a sequence begins. What an earlier owner left, were it not finite, would outlive its mask."""
-        self.kv.index_fill_(1, blocks, 0.0)
+        self.kv.index_fill_(2, blocks, 0.0)
 
-    def reach(self, table: NDArray[np.int32], size: int) -> Reach:
-        """The blocks of `table`, filled up with zeros to `size` positions; seen in place where they lie in a row."""
+    def reach(self, tables: Sequence[NDArray[np.int32]], size: int) -> Reach:
+        """The blocks of each table, filled up with zeros to `size` positions; seen in place where one's lie in a row."""
         wanted = size // BLOCK_TOKENS
-        first = int(table[0])
-        if len(table) == wanted and np.array_equal(table, np.arange(first, first + wanted, dtype=np.int32)):
-            return _InPlace(self.kv[:, first : first + wanted])
-        padded = np.full(wanted, self.zeros, np.int64)
-        padded[: len(table)] = table
-        return _Gathered(self.kv, torch.from_numpy(padded).to(self.kv.device))
+        first = int(tables[0][0]) if len(tables[0]) else self.zeros
+        if len(tables) == 1 and np.array_equal(tables[0], np.arange(first, first + wanted, dtype=np.int32)):
+            return _InPlace(list(self.kv[:, :, first : first + wanted].flatten(2, 3).unbind(0)))
+        padded = np.full((len(tables), wanted), self.zeros, np.int64)
+        for row, table in zip(padded, tables, strict=True):
+            row[: len(table)] = table
+        return _Gathered(self.layers, torch.from_numpy(padded.ravel()).to(self.kv.device), size)
+
+
+def write(layer: Tensor, slots: Tensor, kv: Tensor, is_int8: bool) -> None:
+    """kv (m, 2 * kv_heads, head_dim) to slots (m,) of a layer of the pool."""
+    layer.index_copy_(1, slots, (as_int8(kv) if is_int8 else kv).transpose(0, 1))
 
 
 def as_int8(vectors: Tensor) -> Tensor:
@@ -60,28 +69,40 @@ def as_int8(vectors: Tensor) -> Tensor:
 
 
 class _InPlace:
-    """Adjacent blocks, read where they are: (layers, blocks, 16, 2, kv_heads, head_dim)."""
+    """Adjacent blocks, read where they are: for each layer (2 * kv_heads, size, head_dim)."""
 
-    def __init__(self, kv: Tensor) -> None:
-        keys, values = kv.flatten(1, 2).unbind(2)
-        self._tiles = list(map(Tile, keys.permute(0, 2, 3, 1).unbind(0), values.transpose(1, 2).unbind(0)))
+    def __init__(self, layers: list[Tensor]) -> None:
+        self.tensors = layers
+
+    def of(self, tensors: list[Tensor], size: int) -> "_InPlace":
+        return _InPlace(tensors)
 
     def tile(self, layer: int) -> Tile:
-        return self._tiles[layer]
+        keys, values = self.tensors[layer].chunk(2)
+        return Tile(keys.transpose(1, 2), values)
 
 
 class _Gathered:
-    """Scattered blocks, copied together when a layer needs them."""
+    """Scattered blocks, or those of several sequences, copied together when a layer needs them."""
 
-    def __init__(self, kv: Tensor, index: Tensor) -> None:
-        self._kv, self._index = kv, index
+    def __init__(self, layers: Sequence[Tensor], index: Tensor, size: int) -> None:
+        self._layers, self._index, self._size = layers, index, size
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [self._index, *self._layers]
+
+    def of(self, tensors: list[Tensor], size: int) -> "_Gathered":
+        return _Gathered(tensors[1:], tensors[0], size)
 
     def tile(self, layer: int) -> Tile:
-        keys, values = self._kv[layer].index_select(0, self._index).flatten(0, 1).unbind(1)
-        return Tile(keys.permute(1, 2, 0), values.transpose(0, 1))
+        heads, _, width = self._layers[layer].shape
+        found = self._layers[layer].view(heads, -1, BLOCK_TOKENS, width).index_select(1, self._index)
+        keys, values = found.view(2, -1, self._size, width).unbind(0)
+        return Tile(keys.transpose(1, 2), values)
 
 
-def tables_in_tiles(table: NDArray[np.int32], largest: int) -> Sequence[NDArray[np.int32]]:
-    """A block table cut into runs of at most `largest` positions."""
+def in_tiles(blocks: int, largest: int) -> Sequence[tuple[int, int]]:
+    """Blocks in runs (start, end) of at most `largest` positions."""
     step = largest // BLOCK_TOKENS
-    return [table[at : at + step] for at in range(0, len(table), step)]
+    return [(at, min(at + step, blocks)) for at in range(0, blocks, step)]

@@ -15,24 +15,27 @@ _ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 1
 _WIDE = 2048
 """Above this width a layer is dear enough that passes of 64 rows already hide its cost, and measuring stays short."""
 _TILES = tuple(range(16, 513, 16))
+_LOOKED_AT = 64
+_SEQUENCES = (1, 2, 3, 4, 6, 8, 12, 16)
 _HEAD_ROWS = tuple(size for size in _ROWS if size <= 32)
 
 
 def measured_sizes(spec: ModelSpec, layer: Layer, turn: Tensor) -> Sizes:
     """Measured on one layer, since all have the same shapes. turn: (1, 1, head_dim / 2), some position's rotation."""
     rows = tuple(size for size in _ROWS if spec.hidden <= _WIDE or size <= 64)
-    queries = spec.heads * spec.head_dim
 
     def through(hidden: Tensor) -> Tensor:
-        mixed = layer.project(hidden, turn)
-        return torch.cat([mixed, layer.finish(hidden.clone(), mixed[:, :queries])], dim=1)
+        vectors = layer.project(hidden, turn)
+        return torch.cat([vectors.flatten(1), layer.finish(hidden.clone(), vectors[:, : spec.heads].flatten(1))], dim=1)
 
     attention = _Attention(spec, turn.device, rows[-1])
-    chosen = agreeing(rows, attention.same_rows)
+    queries = agreeing(rows, attention.same_rows)
+    tile = agreeing(_TILES, attention.same_tiles(queries))
     return Sizes(
         rows=agreeing(rows, _same(through, _noise(rows[-1], spec.hidden, device=turn.device))),
-        queries=chosen,
-        tile=agreeing(_TILES, attention.same_tiles(chosen)),
+        queries=queries,
+        sequences=agreeing(_SEQUENCES, attention.same_sequences(queries, tile)),
+        tile=tile,
     )
 
 
@@ -42,50 +45,78 @@ def head_sizes(spec: ModelSpec, logits: Callable[[Tensor], Tensor], device: torc
 
 
 def _same(run: Callable[[Tensor], Tensor], noise: Tensor) -> Callable[[int, int], bool]:
-    """Whether `size` rows, taken first and taken last, come out of `run` as they do among `top`."""
+    """Whether `size` rows come out of `run` as they do among `top`, wherever they are taken."""
     tops: dict[int, Tensor] = {}
 
     def same(size: int, top: int) -> bool:
         if top not in tops:
             tops[top] = run(noise[:top])
-        whole = tops[top]
-        first, last = run(noise[:size]), run(noise[top - size : top])
-        return torch.equal(first, whole[:size]) and torch.equal(last, whole[top - size :])
+        return all(torch.equal(run(noise[at : at + size]), tops[top][at : at + size]) for at in _windows(size, top))
 
     return same
 
 
+def _windows(size: int, top: int) -> list[int]:
+    """Starts of windows of `size` among `top` that look at 64 rows or more: a sum that differs in its last bit is seldom
+    another one once it is rounded to bfloat16."""
+    most = top - size
+    step = max(1, most * size // _LOOKED_AT)
+    return [*range(0, most, step), most]
+
+
 class _Attention:
-    """Random queries, keys and values, the latter strided as the pool strides them."""
+    """Random queries, keys and values of several sequences, laid out as the pool lays them out."""
 
     def __init__(self, spec: ModelSpec, device: torch.device, rows: int) -> None:
-        self._group, self._scale = spec.heads // spec.kv_heads, spec.head_dim**-0.5
-        self._queries = _noise(spec.kv_heads, rows * self._group, spec.head_dim, device=device)
-        self._kv = _noise(_TILES[-1], 2, spec.kv_heads, spec.head_dim, device=device)
+        self._scale, self._group = spec.head_dim**-0.5, spec.heads // spec.kv_heads
+        self._queries = _noise(spec.kv_heads, 1, rows * self._group, spec.head_dim, device=device)
+        self._kv = _noise(2 * spec.kv_heads, _SEQUENCES[-1], _TILES[-1], spec.head_dim, device=device)
 
     def same_rows(self, size: int, top: int) -> bool:
-        whole = self._run(0, top, _TILES[-1], _TILES[-1])
-        first, last = self._run(0, size, _TILES[-1], _TILES[-1]), self._run(top - size, top, _TILES[-1], _TILES[-1])
+        whole = self._run(range(top), _TILES[-1], _TILES[-1])
+        first = self._run(range(size), _TILES[-1], _TILES[-1])
+        last = self._run(range(top - size, top), _TILES[-1], _TILES[-1])
         edge = size * self._group
-        return torch.equal(first, whole[:, :edge]) and torch.equal(last, whole[:, -edge:])
+        return torch.equal(first, whole[:, :, :edge]) and torch.equal(last, whole[:, :, -edge:])
 
     def same_tiles(self, rows: tuple[int, ...]) -> Callable[[int, int], bool]:
         """Whether a tile of `size` positions, all seen but three, gives what `top` do, for every count of rows."""
 
         def same(size: int, top: int) -> bool:
             return all(
-                torch.equal(self._run(0, count, size, size - 3), self._run(0, count, top, size - 3))
-                for count in (rows[0], rows[len(rows) // 2], rows[-1])
+                torch.equal(self._run(range(count), size, size - 3), self._run(range(count), top, size - 3))
+                for count in _some(rows)
             )
 
         return same
 
-    def _run(self, start: int, end: int, positions: int, seen: int) -> Tensor:
-        keys, values = self._kv[:positions].unbind(1)
-        mask = torch.zeros((end - start) * self._group, positions, device=keys.device)
-        mask[:, seen:] = float("-inf")
-        queries = self._queries[:, start * self._group : end * self._group].contiguous()
-        return attend(queries, [Tile(keys.permute(1, 2, 0), values.transpose(0, 1))], [mask], self._scale)
+    def same_sequences(self, rows: tuple[int, ...], tile: tuple[int, ...]) -> Callable[[int, int], bool]:
+        """Whether `size` sequences, taken first and taken last, give what they do among `top`; few rows, as in decoding."""
+
+        def same(size: int, top: int) -> bool:
+            return all(self._same_sequences(range(rows[0]), positions, size, top) for positions in _some(tile))
+
+        return same
+
+    def _same_sequences(self, rows: range, positions: int, size: int, top: int) -> bool:
+        whole = self._run(rows, positions, positions - 3, range(top))
+        first = self._run(rows, positions, positions - 3, range(size))
+        last = self._run(rows, positions, positions - 3, range(top - size, top))
+        return torch.equal(first, whole[:, :size]) and torch.equal(last, whole[:, top - size :])
+
+    def _run(self, rows: range, positions: int, seen: int, sequences: range = range(1)) -> Tensor:
+        """(kv_heads, sequences, rows * group, head_dim)"""
+        queries = self._queries[:, :, rows.start * self._group : rows.stop * self._group]
+        queries = queries.expand(-1, len(sequences), -1, -1)
+        keys, values = self._kv[:, sequences.start : sequences.stop, :positions].flatten(0, 1).chunk(2)
+        mask = torch.zeros(1, queries.shape[2], positions, device=keys.device)
+        mask[:, :, seen:] = float("-inf")
+        tile = Tile(keys.transpose(1, 2), values)
+        return attend(queries.flatten(0, 1).contiguous(), [tile], [mask], self._scale).view(queries.shape)
+
+
+def _some(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return sizes[0], sizes[len(sizes) // 2], sizes[-1]
 
 
 def _noise(*shape: int, device: torch.device) -> Tensor:

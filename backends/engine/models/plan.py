@@ -1,4 +1,4 @@
-"""A step laid out for the tensors: which rows run together, and which rows of one sequence attend together.
+"""A step laid out for the tensors: which rows run together, and which rows of which sequences attend together.
 
 Everything here is arithmetic on the step's own arrays, once for all layers.
 """
@@ -14,61 +14,50 @@ from torch import Tensor
 
 from backends.engine.api import BLOCK_TOKENS, Step
 from backends.engine.layers.agreement import cut, fitting
-from backends.engine.layers.pool import Pool, Reach, tables_in_tiles
+from backends.engine.layers.pool import Pool, in_tiles
+from backends.engine.layers.stack import Group, Paging
 
 MOST_SCORES = 1 << 24
-"""Scores of one piece, over all heads: 64 MiB."""
+"""Scores of one group, over all heads: 64 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Agreeing sizes: rows of a pass, rows of one sequence that attend together, positions of one tile."""
+    """Agreeing sizes: rows of a pass, rows of one sequence that attend together, sequences that do, positions of one tile."""
 
     rows: tuple[int, ...]
     queries: tuple[int, ...]
+    sequences: tuple[int, ...]
     tile: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows start..end of a pass, of one sequence, that attend together padded to `size`; tiles and masks in order."""
+    """Rows of a pass, all of one sequence: rows (size,), their positions (size,), the last ones repeated, and their blocks."""
 
-    start: int
-    end: int
-    size: int
-    reaches: Sequence[Reach]
-    masks: Sequence[Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Pieces of one size. take: (pieces * size,) rows of the pass; whole: take is every row in order."""
-
-    size: int
-    pieces: list[Piece]
-    take: Tensor
+    rows: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    blocks: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Rows start..end of the step, padded to an agreeing size. back: where each row's attention stands in the groups' output,
-    None when in order already. begun: blocks that are written from their first slot."""
+    """Rows start..end of the step, padded to an agreeing size. begun: blocks that are written from their first slot."""
 
     start: int
     end: int
     tokens: Tensor
     positions: Tensor
-    slots: Tensor
     begun: Tensor | None
-    groups: list[Group]
-    back: Tensor | None
+    paging: Paging
 
 
 class Planner:
     """Lays steps out for one pool and one set of agreeing sizes."""
 
-    def __init__(self, pool: Pool, sizes: Sizes, heads: int, group: int, window: int | None) -> None:
-        self.pool, self.sizes, self.heads, self.group, self.window = pool, sizes, heads, group, window
+    def __init__(self, pool: Pool, sizes: Sizes, heads: int, kv_heads: int, window: int | None) -> None:
+        self.pool, self.sizes, self.window = pool, sizes, window
+        self.heads, self.kv_heads, self.group = heads, kv_heads, heads // kv_heads
         self.device = pool.kv.device
 
     def passes(self, step: Step) -> Iterator[Pass]:
@@ -84,66 +73,87 @@ class Planner:
         slots = np.full(size, self.pool.spill * BLOCK_TOKENS, np.int64)
         slots[: end - start] = blocks.astype(np.int64) * BLOCK_TOKENS + offsets
         begun = blocks[offsets == 0]
-        groups = self._groups(step, positions, sequence)
         return Pass(
             start, end,
             tokens=self._tensor(_padded(step.tokens[rows], size)),
             positions=self._tensor(_padded(positions, size)),
-            slots=self._tensor(slots),
             begun=self._tensor(begun.astype(np.int64)) if len(begun) else None,
-            groups=groups,
-            back=self._back(groups, end - start, size),
+            paging=self._paging(slots, list(self._together(step, positions, sequence))),
         )  # fmt: skip
 
-    def _groups(self, step: Step, positions: NDArray[np.int32], sequence: NDArray[np.int32]) -> list[Group]:
-        by_size: dict[int, list[Piece]] = {}
+    def _paging(self, slots: NDArray[np.int64], together: Sequence[Sequence[Piece]]) -> Paging:
+        groups = [self._group(pieces) for pieces in together]
+        back = self._back(together, len(slots))
+        return Paging(self.pool.layers, self._tensor(slots), groups, self._tensor(back))
+
+    def _together(
+        self, step: Step, positions: NDArray[np.int32], sequence: NDArray[np.int32]
+    ) -> Iterator[Sequence[Piece]]:
+        """Pieces as they attend together: of one size, and none with more than twice the blocks of another."""
+        alike: dict[tuple[int, int], list[Piece]] = {}
         edges = [0, *(np.flatnonzero(np.diff(sequence)) + 1).tolist(), len(sequence)]
         for start, end in pairwise(edges):
             for piece in self._pieces(step.tables[sequence[start]], positions, start, end):
-                by_size.setdefault(piece.size, []).append(piece)
-        return [Group(size, pieces, self._tensor(_take(pieces, size))) for size, pieces in by_size.items()]
+                alike.setdefault((len(piece.rows), len(piece.blocks).bit_length()), []).append(piece)
+        for pieces in alike.values():
+            scores = max(len(piece.rows) * len(piece.blocks) for piece in pieces) * BLOCK_TOKENS * self.heads
+            for start, end, count in cut(len(pieces), _affordable(self.sizes.sequences, scores)):
+                yield pieces[start:end] + pieces[end - 1 : end] * (count - end + start)
 
     def _pieces(self, table: NDArray[np.int32], positions: NDArray[np.int32], start: int, end: int) -> Iterator[Piece]:
         reach = int(positions[end - 1]) + BLOCK_TOKENS
-        affordable = [size for size in self.sizes.queries if size * self.heads * reach <= MOST_SCORES]
-        for at, to, size in cut(end - start, affordable or self.sizes.queries[:1]):
-            yield self._piece(table, positions, start + at, start + to, size)
+        for at, to, size in cut(end - start, _affordable(self.sizes.queries, reach * self.heads)):
+            rows = _padded(np.arange(start + at, start + to), size)
+            last = int(positions[rows[-1]])
+            yield Piece(rows, positions[rows].astype(np.int64), table[: last // BLOCK_TOKENS + 1])
 
-    def _piece(self, table: NDArray[np.int32], positions: NDArray[np.int32], start: int, end: int, size: int) -> Piece:
-        blocks = table[: int(positions[end - 1]) // BLOCK_TOKENS + 1]
-        tiles = tables_in_tiles(blocks, self.sizes.tile[-1])
-        lengths = [fitting(self.sizes.tile, len(tile) * BLOCK_TOKENS) for tile in tiles]
-        queries = _padded(positions[start:end], size)
-        return Piece(
-            start, end, size,
-            reaches=[self.pool.reach(tile, length) for tile, length in zip(tiles, lengths, strict=True)],
-            masks=self._masks(queries, lengths),
-        )  # fmt: skip
+    def _group(self, pieces: Sequence[Piece]) -> Group:
+        blocks = max(len(piece.blocks) for piece in pieces)
+        tiles = in_tiles(blocks, self.sizes.tile[-1])
+        lengths = [fitting(self.sizes.tile, (end - start) * BLOCK_TOKENS) for start, end in tiles]
+        return Group(
+            take=self._tensor(self._take(pieces)),
+            reaches=[
+                self.pool.reach([piece.blocks[start:end] for piece in pieces], length)
+                for (start, end), length in zip(tiles, lengths, strict=True)
+            ],
+            masks=self._masks(np.stack([piece.positions for piece in pieces]), lengths),
+        )
+
+    def _take(self, pieces: Sequence[Piece]) -> NDArray[np.int64]:
+        rows = np.stack([piece.rows for piece in pieces])[None, :, :, None]
+        heads = np.arange(self.heads).reshape(self.kv_heads, 1, 1, self.group)
+        return (rows * (self.heads + 2 * self.kv_heads) + heads).ravel()
 
     def _masks(self, queries: NDArray[np.int64], lengths: Sequence[int]) -> list[Tensor]:
-        """0 where a position is seen, -inf where it is later or has left the window; each row once per head of its group."""
-        age = queries[:, None] - np.arange(sum(lengths))[None, :]
+        """0 where a position is seen, -inf where it is later or has left the window; each row once per head of its group.
+        One sequence's serve all KV heads; those of several are repeated for each, since all of a batch have one stride."""
+        age = queries[:, :, None] - np.arange(sum(lengths))
         seen = age >= 0 if self.window is None else (age >= 0) & (age < self.window)
-        mask = np.where(seen, np.float32(0), np.float32("-inf")).repeat(self.group, axis=0)
+        mask = np.where(seen, np.float32(0), np.float32("-inf")).repeat(self.group, axis=1)
+        if len(mask) > 1:
+            mask = np.tile(mask, (self.kv_heads, 1, 1))
         return [part.contiguous() for part in torch.split(self._tensor(mask), list(lengths), dim=-1)]
 
-    def _back(self, groups: list[Group], rows: int, size: int) -> Tensor | None:
-        places, at = np.zeros(size, np.int64), 0
-        for group in groups:
-            for piece in group.pieces:
-                places[piece.start : piece.end] = np.arange(at, at + piece.end - piece.start)
-                at += group.size
-        in_order = at == size and np.array_equal(places, np.arange(size))
-        return None if in_order else self._tensor(places)
+    def _back(self, together: Sequence[Sequence[Piece]], size: int) -> NDArray[np.int64]:
+        """A padding row of a piece repeats its last one, so it may say where that row's values stand."""
+        places, at = np.zeros((size, self.kv_heads, self.group), np.int64), 0
+        for pieces in together:
+            rows = np.stack([piece.rows for piece in pieces])
+            order = np.arange(self.heads * rows.size).reshape(self.kv_heads, *rows.shape, self.group)
+            places[rows] = order.transpose(1, 2, 0, 3) + at
+            at += order.size
+        return places.ravel()
 
     def _tensor(self, values: NDArray[np.generic]) -> Tensor:
         return torch.from_numpy(values).to(self.device)
 
 
-def _padded(values: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+def _affordable(sizes: tuple[int, ...], scores: int) -> tuple[int, ...]:
+    """The sizes that keep so many scores each below the limit, and at least the first."""
+    return tuple(size for size in sizes if size * scores <= MOST_SCORES) or sizes[:1]
+
+
+def _padded(values: NDArray[np.integer], size: int) -> NDArray[np.int64]:
     """The last value repeated up to `size`."""
     return np.pad(values.astype(np.int64), (0, size - len(values)), mode="edge")
-
-
-def _take(pieces: Sequence[Piece], size: int) -> NDArray[np.int64]:
-    return np.concatenate([_padded(np.arange(p.start, p.end, dtype=np.int32), size) for p in pieces])

@@ -8,14 +8,16 @@ from torch import Tensor
 
 from backends.engine.api import Step
 from backends.engine.layers.agreement import cut
-from backends.engine.layers.attention import attend
 from backends.engine.layers.decoder import Layer
 from backends.engine.layers.linear import Int8, Precision, Table, linear
+from backends.engine.layers.norm import RmsNorm
 from backends.engine.layers.pool import Pool
+from backends.engine.layers.replay import Replay
 from backends.engine.layers.rotary import rotary_table
+from backends.engine.layers.stack import Stack
 from backends.engine.models.measured import head_sizes, measured_sizes
 from backends.engine.models.memory import memory_errors
-from backends.engine.models.plan import Group, Pass, Planner
+from backends.engine.models.plan import Pass, Planner
 from backends.engine.spec import ModelSpec, TensorSource
 from backends.engine.weights.held import as_held
 from policies.catalogue import KvPrecision
@@ -50,12 +52,14 @@ class TorchModel:
         place = torch.device(device)
         with torch.inference_mode():
             self._load(as_held(source, precision), precision, place)
-            self._pool = Pool(spec, blocks, place, kv_precision)
+            self._pool = Pool(spec, blocks, place)
             self._turns = _turns(spec, min(spec.context, blocks * 16), place)
             sizes = measured_sizes(spec, self._layers[0], self._turns[-1:])
             self._head_sizes = head_sizes(spec, self._logits, place)
-        self._planner = Planner(self._pool, sizes, spec.heads, spec.heads // spec.kv_heads, spec.sliding_window)
-        self._scale = spec.head_dim**-0.5
+        self._planner = Planner(self._pool, sizes, spec.heads, spec.kv_heads, spec.sliding_window)
+        self._stack = Replay(Stack(self._layers, kv_precision))
+        for sequences in (1, 2):
+            self.forward(_first_tokens(sequences))
 
     def forward(self, step: Step) -> NDArray[np.float32]:
         """Logits (m, vocab_size) of the wanted rows. Raises MemoryError."""
@@ -70,7 +74,7 @@ class TorchModel:
     def _load(self, source: TensorSource, precision: Precision, place: torch.device) -> None:
         spec = self.spec
         self._layers = [Layer(spec, source, index, precision, place) for index in range(spec.layers)]
-        self._norm = torch.from_numpy(source.tensor("norm")).to(place)
+        self._norm = RmsNorm(torch.from_numpy(source.tensor("norm")).to(place), spec.rms_eps)
         embed = torch.from_numpy(source.tensor("embed")).to(place)
         head = embed if spec.tied_head else torch.from_numpy(source.tensor("head")).to(place)
         self._head = linear(head, "int8" if precision == "int4" else precision)
@@ -78,39 +82,20 @@ class TorchModel:
         self._embed = shared or Table(embed if precision == "float32" else embed.bfloat16())
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        return self._head(F.rms_norm(hidden, (self.spec.hidden,), self._norm, self.spec.rms_eps))
+        return self._head(self._norm(hidden))
 
     def _through(self, part: Pass) -> Tensor:
         """The rows of one pass through all layers: (rows, hidden)."""
         if part.begun is not None:
             self._pool.clear(part.begun)
-        queries = self.spec.heads * self.spec.head_dim
-        turns = self._turns.index_select(0, part.positions)
-        hidden = self._embed.rows(part.tokens)
-        for index, layer in enumerate(self._layers):
-            mixed = layer.project(hidden, turns)
-            self._pool.write(index, part.slots, mixed[:, queries:])
-            hidden = layer.finish(hidden, self._attended(index, part, mixed[:, :queries]))
-        return hidden[: part.end - part.start]
+        hidden, turns = self._embed.rows(part.tokens), self._turns.index_select(0, part.positions)
+        return self._stack(hidden, turns, part.paging)[: part.end - part.start]
 
-    def _attended(self, index: int, part: Pass, queries: Tensor) -> Tensor:
-        found = [self._group(index, group, queries) for group in part.groups]
-        together = found[0] if len(found) == 1 else torch.cat(found)
-        return together if part.back is None else together.index_select(0, part.back)
 
-    def _group(self, index: int, group: Group, queries: Tensor) -> Tensor:
-        """(pieces * size, heads * head_dim) of one group of equal pieces."""
-        spec, many = self.spec, len(group.pieces)
-        shape = (many, group.size, spec.kv_heads, spec.heads // spec.kv_heads, spec.head_dim)
-        taken = queries.index_select(0, group.take).view(shape).transpose(1, 2)
-        each = taken.reshape(many, spec.kv_heads, -1, spec.head_dim).unbind(0)
-        values = [
-            attend(query, [reach.tile(index) for reach in piece.reaches], piece.masks, self._scale)
-            for query, piece in zip(each, group.pieces, strict=True)
-        ]
-        together = values[0][None] if many == 1 else torch.stack(values)
-        turned = together.view(many, shape[2], shape[1], shape[3], shape[4]).transpose(1, 2)
-        return turned.reshape(many * group.size, spec.heads * spec.head_dim)
+def _first_tokens(sequences: int) -> Step:
+    """One row for each sequence, so that decoding is recorded before anybody waits for it. A first slot clears its block."""
+    zeros = np.zeros(sequences, np.int32)
+    return Step(zeros, zeros, np.arange(sequences, dtype=np.int32), zeros[:, None], zeros)
 
 
 def _rows(rows: Tensor, start: int, size: int) -> Tensor:
