@@ -1,5 +1,6 @@
 """Quantised directories: the same bits as rounding at load, ordinary files, and nothing damaged is believed."""
 
+import asyncio
 import importlib.util
 import json
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from generating import until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_models import random_source, random_spec
@@ -26,9 +28,11 @@ from backends.engine.models.torch_model import TorchModel
 from backends.engine.open import open_engine
 from backends.engine.store.quantise import QuantiseFailed, quantise
 from backends.engine.weights.faults import WeightsError
+from backends.engine.weights.held import precision_of
 from backends.engine.weights.opening import open_weights
 from backends.engine.weights.told import told
-from backends.messages import Message
+from backends.messages import ChatRequest, Delta, Message, Sampling
+from backends.upstream import UpstreamCall
 from policies.catalogue import Run
 
 PRECISIONS = ("bfloat16", "int8", "int4")
@@ -264,15 +268,38 @@ def test_another_precision_than_the_directory_holds_is_refused_with_what_to_do(m
             built(kind, open_weights(made), wanted)
 
 
-def test_a_run_without_a_precision_takes_what_the_directory_holds(made):
-    told = open_engine(Run(weights="m", precision="int4", kv_tokens=256), made)
+async def test_a_run_without_a_precision_takes_what_the_directory_holds_and_answers_the_same(made):
+    revisions, texts = [], []
+    for precision, path in ((None, made), ("int4", made), ("int4", made.parent / "plain")):
+        revision, text = await answered(Run(weights="m", precision=precision, kv_tokens=256), path)
+        revisions.append(revision)
+        texts.append(text)
 
-    silent = open_engine(Run(weights="m", kv_tokens=256), made)
+    assert len(texts[0]) > 10
+    assert texts[0] == texts[1] == texts[2]
+    assert revisions[0] == revisions[1] != revisions[2]
+    assert all("/int4/" in revision for revision in revisions)
 
-    assert silent.revision == told.revision
-    assert "/int4/" in silent.revision
-    plain = open_engine(Run(weights="m", kv_tokens=256), made.parent / "plain")
-    assert "/bfloat16/" in plain.revision
+
+async def answered(run, path):
+    """The engine's revision, and a greedy answer."""
+    upstream = open_engine(run, path, output_tokens=24)
+    sampling = Sampling(temperature=0.0)
+    request = ChatRequest(raw=b"", model="m", messages=(Message(role="user", text="hello"),), sampling=sampling)
+    try:
+        await asyncio.to_thread(until, lambda: upstream.load().ready)
+        call = UpstreamCall(request=request, prepared=upstream.prepare(request, b"tenant"))
+        events = [event async for event in await upstream.start(call)]
+    finally:
+        await upstream.aclose()
+    return upstream.revision, "".join(event.text for event in events if isinstance(event, Delta))
+
+
+def test_plain_weights_run_in_bfloat16_unless_told_otherwise(made):
+    plain, quantised = open_weights(made.parent / "plain").source, open_weights(made).source
+
+    assert [precision_of(plain, wanted) for wanted in (None, "float32")] == ["bfloat16", "float32"]
+    assert [precision_of(plain, None, "int4"), precision_of(quantised, None)] == ["int4", "int4"]
 
 
 def test_rounded_weights_do_not_draft_for_themselves(made):
