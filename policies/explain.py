@@ -32,6 +32,22 @@ def explain(decision: Decision) -> tuple[Row, ...]:
     return (*(_candidate(c, order.get(_call(c))) for c in ranked), *(_dropped(drop) for drop in decision.dropped))
 
 
+def held_back(decision: Decision) -> str:
+    """Whose answers are held back, in one line; why none are; or "" on a route that does not escalate.
+
+    >>> from policies.decision import Hold
+    >>> held_back(Decision(steps=(Call("small", "a"),), route="r", reason="", policy_hash="",
+    ...     hold=Hold("careful", ("small",), (Call("large", "b"),))))
+    'answers of small are held back until careful has judged them; large takes over'
+    """
+    hold = decision.hold
+    if hold is None:
+        return f"nothing is held back: {decision.unheld}" if decision.unheld else ""
+    too = f" with {hold.second.model}" if hold.second else ""
+    judged = f"answers of {', '.join(hold.of)} are held back until {hold.escalation} has judged them{too}"
+    return f"{judged}; {hold.to[0].model} takes over"
+
+
 def _call(candidate: Candidate) -> Call:
     return Call(candidate.model, candidate.replica)
 

@@ -19,7 +19,7 @@ from gateway.wiring import read_policy
 from policies.decide import decide
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
-from policies.explain import Row
+from policies.explain import Row, held_back
 from policies.explain import explain as explain_rows
 from policies.language.load import load_policy
 from policies.language.own_tests import facts_of, turns_of, world
@@ -147,6 +147,8 @@ def _show(decision: Decision, estimate: Estimate) -> None:
     ]
     if terms:
         show_table("what the cost is made of", ("model", "replica", "term", "cost", "why"), terms)
+    if held := held_back(decision):
+        say(held)
     choice = decision.choice
     answer = f"refused: {choice.code}: {choice.message}" if isinstance(choice, Reject) else choice.model
     show_table(f"decision (policy {decision.policy_hash})", ("answers", "reason"), [(answer, decision.reason)])
