@@ -16,6 +16,7 @@ from backends.transport import Transport
 from backends.upstream import Answer, Load, Prepared, UpstreamCall
 from backends.worker.heard import Heard
 from backends.worker.listen import Unheard, listen
+from backends.worker.messages import WorkerLoad
 from backends.worker.prefix import PREFIX_HEADER, SALT_HEADER, Prefixes, read
 
 log = logging.getLogger("turnout.worker")
@@ -38,6 +39,7 @@ class WorkerUpstream:
         self._heard = Heard()
         self._prefixes = Prefixes()
         self._under_way: Counter[bytes] = Counter()
+        self._others_running = self._others_queued_tokens = 0
 
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
         return msgspec.structs.replace(self.server.prepare(request, salt), salt=salt)
@@ -62,7 +64,7 @@ class WorkerUpstream:
         return min(max(held, coming), prepared.tokens)
 
     def load(self) -> Load:
-        """The larger of the worker's word and ours: its own may be a moment old, ours knows nothing of other gateways."""
+        """Our own work, counted this instant, and what others had there when the worker last spoke."""
         own, told = self.server.load(), self._heard.load
         if told is None:
             why_not = self._heard.why_down or own.why_not
@@ -70,8 +72,8 @@ class WorkerUpstream:
         return Load(
             ready=own.ready and told.ready,
             why_not=own.why_not or told.why_not,
-            queued_tokens=max(own.queued_tokens, told.queued_tokens),
-            running=max(own.running, told.running + told.waiting),
+            queued_tokens=own.queued_tokens + self._others_queued_tokens,
+            running=own.running + self._others_running,
         )
 
     async def hear(self, forgot: Callable[[], Awaitable[None]]) -> NoReturn:
@@ -84,6 +86,8 @@ class WorkerUpstream:
                         pause_s, known = FIRST_PAUSE_S, ""
                         if self._heard.take(message):
                             await forgot()
+                        if isinstance(message, WorkerLoad):
+                            self._tell_apart(message)
             except Unheard as why:
                 known = self._lose(why, known)
             await asyncio.sleep(pause_s)
@@ -98,6 +102,12 @@ class WorkerUpstream:
             log.warning("the worker %s is not heard: %s", self._at, why)
         self._heard.lose(NOT_THERE if why.is_down else "")
         return str(why)
+
+    def _tell_apart(self, told: WorkerLoad) -> None:
+        """A word may be a moment old: were our own work read from it, an answer that just ended would still be in the way."""
+        own = self.server.load()
+        self._others_running = max(0, told.running + told.waiting - own.running)
+        self._others_queued_tokens = max(0, told.queued_tokens - own.queued_tokens)
 
     def _arrived(self, keys: Sequence[bytes]) -> None:
         self._under_way.subtract(keys)

@@ -87,6 +87,12 @@ async def until_heard(gateway: RunningGateway) -> None:
     await gateway.until(lambda _: all(heard(replica) for replica in replicas(gateway)))
 
 
+def told_running(gateway: RunningGateway) -> int:
+    """What the only worker says of itself."""
+    running: int = replicas(gateway)[0].upstream._heard.load.running  # type: ignore[union-attr]
+    return running
+
+
 def heard(replica: Replica) -> bool:
     return replica.upstream._heard.load is not None  # type: ignore[union-attr]
 
@@ -247,11 +253,14 @@ async def test_a_client_that_leaves_the_gateway_stops_the_engine_of_the_worker(s
         async with connected(gateway.port) as client:
             await client.ask(chat_body(stream=stream))
             await gateway.until(lambda _: a.upstream.engine.load().running == 1)
+            await gateway.until(lambda _: told_running(gateway) == 1)
+            counted = replicas(gateway)[0].load().running
             client.kill()
         await gateway.until(lambda _: a.upstream.engine.load().running == 0, 1.0)
         generated = a.upstream.engine.stats().generated_tokens
         load = a.upstream.engine.load()
 
+        assert counted == 1, "our own work was counted twice"
         assert generated < 600
         assert (load.waiting, load.free_blocks) == (0, load.total_blocks)
 
