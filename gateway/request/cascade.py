@@ -44,7 +44,7 @@ class Cascade:
     def asking(self, call: Call, held: HeldBack | None) -> ChatRequest:
         """The request as this model is asked: with probabilities where its answer is judged by them."""
         plan = self._plan
-        if held is None or plan is None or "token_quantiles" not in plan.signals or call.model not in plan.logprobs_of:
+        if held is None or plan is None or not self._asks_logprobs(call):
             return self._request
         return asking_logprobs(self._request, plan.tokens if self._request.stream else max(plan.tokens, WHOLE_TOKENS))
 
@@ -61,7 +61,7 @@ class Cascade:
             may_escalate=lambda: self._escalations.take(self._route),
             released=lambda found, spent: self._released(found, spent, release),
             in_pieces=self._request.stream,
-            asked_logprobs=self._request.sampling.logprobs,
+            shows_all=self._request.sampling.logprobs or not self._asks_logprobs(call),
             second=second,
         )
 
@@ -96,6 +96,10 @@ class Cascade:
         return not self._verdict(call, said).escalates and not (
             self._first_words and said.text.strip().startswith(self._first_words.strip())
         )
+
+    def _asks_logprobs(self, call: Call) -> bool:
+        plan = self._plan
+        return plan is not None and "token_quantiles" in plan.signals and call.model in plan.logprobs_of
 
     def _verdict(self, call: Call, said: Said, other: Said | None = None) -> Verdict:
         assert self._plan is not None

@@ -27,8 +27,8 @@ class HeldBack:
     `may_escalate` takes one from the route's share, if there is one.
 
     `in_pieces`: the client reads a stream; an answer that leaves in one piece is judged when it is all there, however
-    long that takes. `asked_logprobs`: the client wants to see them itself. After `through` is over, `given_up` tells
-    whether the answer was given up and `events` are what was kept.
+    long that takes. `shows_all`: nothing is in the events that the client did not ask for. After `through` is over,
+    `given_up` tells whether the answer was given up and `events` are what was kept.
     """
 
     plan: Escalation
@@ -36,7 +36,7 @@ class HeldBack:
     may_escalate: Callable[[], bool]
     released: Callable[[Verdict, bool], None]
     in_pieces: bool
-    asked_logprobs: bool
+    shows_all: bool
     second: SecondOpinion | None = None
     listener: Listener = field(default_factory=Listener)
     events: list[Event] = field(default_factory=list)
@@ -98,7 +98,7 @@ class HeldBack:
             self.listener.hear(event)
             if self._until is None and self.in_pieces and speaks(event):
                 self._until = asyncio.get_running_loop().time() + self.plan.hold_s
-        return event if self.asked_logprobs else unmarked(event)
+        return event if self.shows_all else unmarked(event)
 
     async def _decide(self) -> None:
         other = await self.second.said(self.plan.hold_s) if self.second is not None and self._over else None

@@ -67,7 +67,7 @@ class Listener:
 
     def _add(self, text: str, logprobs: tuple[float, ...], tokens: int) -> None:
         self.tokens += tokens
-        if text and self._characters < LONGEST:
+        if self._characters < LONGEST:
             self._texts.append(text)
             self._logprobs += logprobs
         self._characters += len(text)

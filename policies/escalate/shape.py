@@ -90,8 +90,9 @@ def one_of(value: object, schema: Schema) -> bool:
 
 
 def object_fits(value: Mapping[str, Any], schema: Schema, depth: int) -> bool:
-    properties = schema.get("properties") or {}
-    if any(name not in value for name in schema.get("required") or ()):
+    stated, required = schema.get("properties"), schema.get("required")
+    properties = stated if isinstance(stated, Mapping) else {}
+    if isinstance(required, list) and any(isinstance(name, str) and name not in value for name in required):
         return False
     others = schema.get("additionalProperties", True)
     return all(fits(inner, properties.get(name, others), depth + 1) for name, inner in value.items())

@@ -99,6 +99,12 @@ def test_a_form_is_judged_as_the_reference_library_judges_it(value: Any, schema:
     assert fits(value, schema) == jsonschema.Draft202012Validator(schema).is_valid(value)
 
 
+@given(VALUES, VALUES, st.dictionaries(st.sampled_from(["type", "properties", "required", "items", "anyOf"]), VALUES))
+def test_a_client_may_send_any_schema(value: Any, schema: Any, spoilt: dict[str, Any]) -> None:
+    assert fits(value, schema) in (True, False)
+    assert fits(value, spoilt) in (True, False)
+
+
 @given(st.integers(1, 9999), st.sampled_from("+-*/"), st.integers(1, 999), st.integers(0, 3))
 def test_a_sum_that_holds_is_never_called_false(a: int, operation: str, b: int, places: int) -> None:
     value = {"+": a + b, "-": a - b, "*": a * b, "/": a / b}[operation]

@@ -42,13 +42,13 @@ class _Call(msgspec.Struct):
 
 
 class _Words(msgspec.Struct):
-    content: str | None = None
+    content: Any = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
 
 
 class _Token(msgspec.Struct):
-    logprob: float
+    logprob: float | None = None
 
 
 class _Logprobs(msgspec.Struct):
@@ -85,8 +85,8 @@ def heard(data: bytes) -> Heard:
     words = choice.delta or choice.message or _Words()
     tokens = choice.logprobs.content if choice.logprobs else None
     return Heard(
-        text=words.content or "",
-        logprobs=tuple([token.logprob for token in tokens or ()]),
+        text=words.content if isinstance(words.content, str) else "",
+        logprobs=tuple([token.logprob for token in tokens or () if token.logprob is not None]),
         calls=tuple(_calls(words.tool_calls or [])),
         declined=bool(words.refusal),
         finish=choice.finish_reason or "",
