@@ -1,12 +1,13 @@
 """Our engine beside the engines of others: decode, prefill, TTFT, memory, load, share of the memory bandwidth, speculation.
 
-    python -m loadtests.engine --model DIR_OR_GGUF [--precisions int8 int4] [--rounds 3] [--peers NAME=PYTHON ...]
-                               [--json FILE] [--ledger]
+    python -m loadtests.engine --model DIR_OR_GGUF [--precisions int8 int4] [--rounds 3 | --quick] [--peers NAME=PYTHON ...]
+                               [--json [FILE]] [--ledger]
 
-Peers are `transformers`, `llamacpp` (needs a GGUF) and `openvino`, each with the interpreter that has it. Contenders take
-turns, each round of each in a process of its own; medians count, least and most are kept. With --patience each round waits
-for quiet, with --tries it is repeated when neighbours were busy, and the quietest try counts. Ctrl-C ends the race
-and reports the rounds so far.
+Peers are `transformers`, `llamacpp` (needs a GGUF), `openvino` and `vllm`, each with the interpreter that has it; without
+--peers those that this interpreter has, with an empty --peers none. --json alone prints the results to stdout, and the tables
+to stderr. Contenders take turns, each round of each in a process of its own; medians count, least and most are kept. With
+--patience each round waits for quiet, with --tries it is repeated when neighbours were busy, and the quietest try counts.
+Ctrl-C ends the race and reports the rounds so far.
 """
 
 import argparse
@@ -14,19 +15,34 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 
 from backends.engine.weights.opening import open_weights
-from loadtests.engine.contenders import SCRIPTS, Contender, Places, RoundFailed, Tree, ours, peers, prepare, speculating
+from loadtests.engine.contenders import (
+    SCRIPTS,
+    Contender,
+    Places,
+    RoundFailed,
+    Tree,
+    installed,
+    ours,
+    peers,
+    prepare,
+    speculating,
+)
+from loadtests.engine.goals import verdicts
 from loadtests.engine.neighbours import QUIET_SHARE, Clock, await_quiet, foreign_share
 from loadtests.engine.report import in_short, page
 from loadtests.engine.summary import at, branch, medians, merged, spread
 from loadtests.engine.workload import DECODE_NEW, DECODE_PROMPT, PREFILL_TOKENS, workload, write_workload
 from loadtests.ledger import add_row, commit, machine
 from policies.catalogue import Run
+
+STDOUT = "-"
 
 
 class Race:
@@ -86,14 +102,15 @@ def _put(tree: object, contender: Contender, value: Tree) -> None:
         tree.setdefault(contender.group, {})[contender.name] = value
 
 
-def lineup(args: argparse.Namespace, places: Places) -> Iterator[Contender]:
+def lineup(args: argparse.Namespace, places: Places, pythons: Mapping[str, str]) -> Iterator[Contender]:
     """Ours and the peers next to each other; the torch path last, since it takes longest."""
     own = list(ours(places, args.precisions))
     yield from (contender for contender in own if contender.group == "ours")
-    yield from peers(places, dict(args.peers))
+    yield from peers(places, pythons)
     if args.speculate != "off":
         yield speculating(places, args.speculate, args.max_draft)
-    yield from (contender for contender in own if contender.group != "ours")
+    if not args.quick:
+        yield from (contender for contender in own if contender.group != "ours")
 
 
 def _peer(text: str) -> tuple[str, str]:
@@ -109,7 +126,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", type=Path, required=True, help="a Hugging Face directory or a GGUF file")
     parser.add_argument("--precisions", nargs="*", choices=precisions, default=precisions)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", nargs="*", type=_peer, default=(), metavar="NAME=PYTHON")
+    parser.add_argument("--quick", action="store_true", help="one round, and the torch path left out")
+    parser.add_argument("--peers", nargs="*", type=_peer, metavar="NAME=PYTHON")
     parser.add_argument(
         "--cache", type=Path, help="a directory for what peers make of the model (default: beside the run)"
     )
@@ -117,33 +135,47 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-draft", type=int, default=Run(weights="").max_draft)
     parser.add_argument("--patience", type=float, default=0.0, help="seconds that a round waits for quiet neighbours")
     parser.add_argument("--tries", type=int, default=1, help="tries for a round that had busy neighbours")
-    parser.add_argument("--json", type=Path, help="write the results to this file")
+    parser.add_argument("--json", nargs="?", const=STDOUT, metavar="FILE", help="the results, to stdout or to a file")
     parser.add_argument("--ledger", action="store_true", help="add a row to LEDGER.md")
     return parser.parse_args()
 
 
 def main() -> None:
     args = arguments()
-    with tempfile.TemporaryDirectory() as scratch:
-        places = Places(args.model, args.cache or Path(scratch), Path(scratch) / "workload.json")
-        write_workload(places.workload, workload(open_weights(args.model).spec.vocab_size))
-        prepare(places, dict(args.peers))
-        race = Race(list(lineup(args, places)), args.patience, args.tries)
-        with suppress(KeyboardInterrupt):
-            race.run(args.rounds)
-    results = race.results() | {"about": _about(args)}
-    print(page(results))
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=1))
+    rounds = 1 if args.quick else args.rounds
+    results = measured(args, rounds)
+    print(page(results), file=sys.stderr if args.json == STDOUT else sys.stdout)
+    if args.json == STDOUT:
+        print(json.dumps(results, indent=1))
+    elif args.json:
+        Path(args.json).write_text(json.dumps(results, indent=1))
     if args.ledger:
-        what = (
-            f"{args.model.stem}, {DECODE_PROMPT} + {DECODE_NEW} tokens, prefill {PREFILL_TOKENS}, {args.rounds} rounds"
-        )
+        what = f"{args.model.stem}, {DECODE_PROMPT} + {DECODE_NEW} tokens, prefill {PREFILL_TOKENS}, {rounds} rounds"
         add_row("engine and peers", what, in_short(results))
 
 
+def measured(args: argparse.Namespace, rounds: int) -> Tree:
+    pythons = installed() if args.peers is None else dict(args.peers)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        places = Places(args.model, args.cache or Path(scratch), Path(scratch) / "workload.json")
+        write_workload(places.workload, workload(open_weights(args.model).spec.vocab_size))
+        lacking = prepare(places, pythons)
+        race = Race(
+            list(lineup(args, places, {kind: python for kind, python in pythons.items() if kind not in lacking})),
+            args.patience,
+            args.tries,
+        )
+        race.failed |= {f"peers {kind}": why for kind, why in lacking.items()}
+        with suppress(KeyboardInterrupt):
+            race.run(rounds)
+    results = race.results()
+    about = _about(args) | {"rounds": rounds, "minutes": round((time.monotonic() - began) / 60, 1)}
+    return results | {"goals": verdicts(results), "about": about}
+
+
 def _about(args: argparse.Namespace) -> Tree:
-    return {"model": args.model.name, "machine": machine(), "commit": commit(), "rounds": args.rounds,
+    return {"model": args.model.name, "machine": machine(), "commit": commit(),
             "max_draft": args.max_draft, "load_average": os.getloadavg()}  # fmt: skip
 
 

@@ -115,3 +115,12 @@ GOALS = (
     *(Goal(f"{p}: MB beyond weights and KV", 300, 250, beyond(p), less_is_better=True) for p in PRECISIONS),
     *(Goal(f"{p}: seconds to ready", 3, 1.5, seconds_to_load(p), less_is_better=True) for p in PRECISIONS),
 )
+
+
+def verdicts(results: Tree) -> Tree:
+    """Of the goals that were measured, by name: value, gate, aim and verdict."""
+    found: Tree = {}
+    for goal in GOALS:
+        if (value := goal.value(results)) is not None:
+            found[goal.name] = {"value": value, "gate": goal.gate, "aim": goal.aim, "verdict": goal.verdict(value)}
+    return found

@@ -15,7 +15,7 @@ from backends.engine.api import Job, Step
 from backends.engine.batch import Batch
 from backends.engine.draft.costs import StepCosts
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.scheduler import Budget
+from backends.engine.budget import Budget
 from backends.engine.speculate import Speculator
 from backends.messages import Sampling
 
