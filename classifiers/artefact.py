@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from classifiers.features import NAMES
 from classifiers.heads import blend
 from classifiers.heads.blend import Blend
-from classifiers.heads.inputs import HEADS
 from policies.estimates import Calibration
 
-FORMAT = 1
+FORMAT = 2
 SHIPPED = Path(__file__).parent / "shipped"
 MANIFEST, TENSORS = "manifest.json", "heads.safetensors"
 PROBE_TEXT = "What is the capital of France, and why did it become one?"
 """Embedded once in training and once at opening: another encoder gives another vector, and the heads know only theirs."""
+
+_SAME_ENCODER = 0.999
 
 
 class ArtefactRefused(Exception):
@@ -57,7 +58,7 @@ class Artefact:
 def save(
     folder: Path, manifest: Manifest, head: Blend, sample: NDArray[np.float64], probe: NDArray[np.float32]
 ) -> Manifest:
-    """Writes both files; fills in the two digests. `sample` is P(good) of held-out prompts, [n, 2]."""
+    """Writes both files; fills in the two digests. `sample` is P(good) of held-out prompts, [n, models]."""
     from safetensors.numpy import save as pack
 
     parts = {**head.tensors(), "sample": sample.astype(np.float32), "probe": probe.astype(np.float32)}
@@ -81,12 +82,20 @@ def load(folder: Path) -> Artefact:
         raise ArtefactRefused(f"{folder / TENSORS} is not the file that {MANIFEST} describes: fetch or train it again")
     tensors = unpack(packed)
     try:
-        sample = {head: tuple(tensors["sample"][:, at].tolist()) for at, head in enumerate(HEADS)}
-        return Artefact(
-            manifest, blend.load(tensors), Calibration(p_good=sample, artefact=manifest.digest[:12]), tensors["probe"]
-        )
+        sample = {head: tuple(tensors["sample"][:, at].tolist()) for at, head in enumerate(manifest.heads)}
+        calibration = Calibration(p_good=sample, artefact=manifest.digest[:12])
+        return Artefact(manifest, blend.load(tensors), calibration, tensors["probe"])
     except KeyError as error:
         raise ArtefactRefused(f"{folder / TENSORS} lacks the tensor {error}") from error
+
+
+def check_encoder(artefact: Artefact, probe: NDArray[np.float32]) -> None:
+    """Raises ArtefactRefused unless `probe`, an encoder's vector of PROBE_TEXT, is the one of training."""
+    if probe.shape != artefact.probe.shape or float(np.dot(probe, artefact.probe)) < _SAME_ENCODER:
+        raise ArtefactRefused(
+            f"the artefact {artefact.manifest.name} was trained on the encoder {artefact.manifest.encoder}, and this "
+            "one answers differently: name that encoder, or train again with this one"
+        )
 
 
 def _manifest(folder: Path) -> Manifest:
@@ -96,8 +105,8 @@ def _manifest(folder: Path) -> Manifest:
         raise ArtefactRefused(f"{folder / MANIFEST} is not a manifest of format {FORMAT}: {error}") from error
     if _digest(msgspec.structs.replace(manifest, digest="")) != manifest.digest:
         raise ArtefactRefused(f"{folder / MANIFEST} was changed after it was written: fetch or train it again")
-    if manifest.format != FORMAT or manifest.features != NAMES or manifest.heads != HEADS:
-        raise ArtefactRefused(f"{folder} was trained for another release (other features or heads): train it again")
+    if manifest.format != FORMAT or manifest.features != NAMES:
+        raise ArtefactRefused(f"{folder} was trained for another release (other features): train it again")
     return manifest
 
 

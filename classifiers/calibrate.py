@@ -1,4 +1,5 @@
-"""From a score to a probability: Platt's sigmoid or an isotonic staircase, whichever predicts held-out rows better."""
+"""From a score to a probability: Platt's sigmoid or an isotonic staircase, whichever predicts held-out rows better; and
+from a predicted gain to an expected one by a line, which never changes who gains more."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,13 +8,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.heads.logistic import sigmoid
 from classifiers.metrics import log_loss
 
 Floats = NDArray[np.float64]
 _FLOOR = 0.005  # nobody has seen enough prompts of one kind to be surer than this
 _ISOTONIC_FROM_ROWS = 500
 _WORTH_NATS = 0.002  # isotonic makes ties, and a threshold can't cut through a tie: it must earn its place
+
+_SLOPE_SPREAD = 0.5  # how far from 1 a slope is thought to be before any row is seen
 
 
 class Calibrator(Protocol):
@@ -37,7 +39,7 @@ class Platt:
     shift: float
 
     def apply(self, chance: Floats) -> Floats:
-        return _bounded(sigmoid(self.slope * logit(chance) + self.shift))
+        return bounded(sigmoid(self.slope * logit(chance) + self.shift))
 
     def tensors(self) -> dict[str, Floats]:
         return {"platt": np.array([self.slope, self.shift])}
@@ -51,10 +53,22 @@ class Isotonic:
     y: Floats
 
     def apply(self, chance: Floats) -> Floats:
-        return _bounded(np.interp(chance, self.x, self.y))
+        return bounded(np.interp(chance, self.x, self.y))
 
     def tensors(self) -> dict[str, Floats]:
         return {"isotonic_x": self.x, "isotonic_y": self.y}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """slope · gain + shift; slope is never negative."""
+
+    slope: float
+    shift: float
+
+    def apply(self, gain: Floats) -> Floats:
+        """Expected gains, same shape, in the same order."""
+        return np.asarray(self.slope * gain + self.shift, np.float64)
 
 
 def load(tensors: Mapping[str, NDArray[np.generic]]) -> Calibrator:
@@ -89,6 +103,17 @@ def fit_platt(chance: Floats, quality: Floats, weight: Floats) -> Platt:
     return Platt(max(0.0, float(theta[0])), float(theta[1]))
 
 
+def fit_line(gain: Floats, actual: Floats, weight: Floats) -> Line:
+    """Weighted least squares, the slope pulled towards 1: few rows don't tell a slope, for gains are mostly noise."""
+    share = weight / weight.sum()
+    centre, mean = float(share @ gain), float(share @ actual)
+    x, y = gain - centre, actual - mean
+    noise = float(share @ y**2) + 1e-9
+    pull = noise / _SLOPE_SPREAD**2
+    slope = max(0.0, float((weight @ (x * y) + pull) / (weight @ (x * x) + pull)))
+    return Line(slope, mean - slope * centre)
+
+
 def fit_isotonic(chance: Floats, quality: Floats, weight: Floats) -> Isotonic:
     """Pool adjacent violators, by scikit-learn."""
     from sklearn.isotonic import IsotonicRegression
@@ -99,11 +124,21 @@ def fit_isotonic(chance: Floats, quality: Floats, weight: Floats) -> Isotonic:
 
 def logit(chance: Floats) -> Floats:
     """log(p / (1 - p)), of chances kept within 0.005 .. 0.995 so that it stays finite."""
-    p = _bounded(chance)
+    p = bounded(chance)
     return np.asarray(np.log(p) - np.log1p(-p), dtype=np.float64)
 
 
-def _bounded(chance: Floats) -> Floats:
+def sigmoid(logit: Floats) -> Floats:
+    """1 / (1 + exp(-logit)), without overflow.
+
+    >>> sigmoid(np.array([0.0, -1000.0])).tolist()
+    [0.5, 0.0]
+    """
+    return np.asarray(np.exp(-np.logaddexp(0.0, -logit)), dtype=np.float64)
+
+
+def bounded(chance: Floats) -> Floats:
+    """Chances kept within 0.005 .. 0.995."""
     return np.asarray(np.clip(chance, _FLOOR, 1 - _FLOOR), dtype=np.float64)
 
 

@@ -6,23 +6,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from pathlib import Path
 
-import numpy as np
-
 from classifiers import artefact as artefacts
-from classifiers.artefact import Artefact, ArtefactRefused
+from classifiers.artefact import Artefact
 from classifiers.embed import ChildEmbedder, Embedder
 from classifiers.encoder import Vectors, find_encoder
-from classifiers.features import not_latin_share
-from classifiers.heads.inputs import HEADS, read_inputs
+from classifiers.heads.inputs import read_inputs
 from classifiers.memory import Memory
+from classifiers.outside import outside, turns_with_text
 from classifiers.question import Question
 from classifiers.text import cut, digest
-from classifiers.turns import MAX_TURNS, Chances, prefixes
+from classifiers.turns import Chances, prefixes
 from policies.estimates import Calibration, Estimate
 
-MAX_NOT_LATIN = 0.2
 REMEMBERED_TURNS = 65_536
-_SAME_ENCODER = 0.999
 _NOW_WITHIN_S = 60.0
 
 
@@ -49,8 +45,8 @@ class Estimator:
     async def estimate(self, question: Question, within_s: float) -> Estimate:
         """The estimate, or one that abstains and says why when it isn't ready within `within_s`. Never raises."""
         started = self._clock()
-        turns = _turns(question)
-        waiting = [] if _unfit(question, turns) else self._ask(turns)
+        turns = turns_with_text(question)
+        waiting = [] if outside(question) else self._ask(turns)
         if waiting:
             await _settled(waiting, within_s)
         return self._conclude(question, turns, waiting, started, within_s)
@@ -58,8 +54,8 @@ class Estimator:
     def estimate_now(self, question: Question) -> Estimate:
         """The same without an event loop, with a minute's patience: for start-up, checks and the command line."""
         started = self._clock()
-        turns = _turns(question)
-        waiting = [] if _unfit(question, turns) else self._ask(turns)
+        turns = turns_with_text(question)
+        waiting = [] if outside(question) else self._ask(turns)
         wait(waiting, timeout=_NOW_WITHIN_S)
         return self._conclude(question, turns, waiting, started, _NOW_WITHIN_S)
 
@@ -100,13 +96,13 @@ class Estimator:
         started: float,
         within_s: float,
     ) -> Estimate:
-        reason = _unfit(question, turns) or _unready(waiting, within_s)
+        reason = outside(question) or _unready(waiting, within_s)
         took_us = round((self._clock() - started) * 1e6)
         chances = [self._known.get(digest(turn)) for turn in turns] if not reason else []
         known = [row for row in chances if row is not None]
         if reason or len(known) < len(turns):
             return Estimate(abstains=reason or "forgotten too soon", artefact=self._name, took_us=took_us)
-        rows = [dict(zip(HEADS, row, strict=True)) for row in prefixes(known)]
+        rows = [dict(zip(self._artefact.manifest.heads, row, strict=True)) for row in prefixes(known)]
         return Estimate(p_good=rows[-1], earlier=tuple(rows[:-1]), artefact=self._name, took_us=took_us)
 
 
@@ -130,32 +126,11 @@ def open_estimator(artefact: Path | None = None, embedder: str | None = None) ->
     opened = artefacts.load(artefact or artefacts.SHIPPED)
     child = ChildEmbedder(find_encoder(embedder))
     try:
-        _same_encoder(opened, child.submit(artefacts.PROBE_TEXT).result())
+        artefacts.check_encoder(opened, child.submit(artefacts.PROBE_TEXT).result())
     except BaseException:
         child.close()
         raise
     return Estimator(opened, child)
-
-
-def _same_encoder(artefact: Artefact, probe: Vectors) -> None:
-    if probe.shape != artefact.probe.shape or float(np.dot(probe, artefact.probe)) < _SAME_ENCODER:
-        raise ArtefactRefused(
-            f"the artefact {artefact.manifest.name} was trained on the encoder {artefact.manifest.encoder}, and this "
-            "one answers differently: name that encoder, or train again with this one"
-        )
-
-
-def _turns(question: Question) -> list[str]:
-    """The newest 16 turns that have text, oldest first."""
-    return [turn for turn in question.turns if turn.strip()][-MAX_TURNS:]
-
-
-def _unfit(question: Question, turns: Sequence[str]) -> str:
-    """Why this question can't be estimated, or ""."""
-    if not question.turns or not question.turns[-1].strip():
-        return "the newest turn has no text"
-    share = max(map(not_latin_share, turns))
-    return f"{share:.0%} of a turn's letters are not Latin; the encoder reads English" if share > MAX_NOT_LATIN else ""
 
 
 def _unready(waiting: "Sequence[Future[Chances]]", within_s: float) -> str:

@@ -86,7 +86,7 @@ def _as_shipped(folder: Path, test: Examples, store: EmbedStore, resamples: int)
 
 
 def _learned(train: Examples, store: EmbedStore) -> Blend:
-    return learn(read_inputs(train.texts, store.vectors(train.texts)), targets_of(train))
+    return learn(read_inputs(train.texts, store.vectors(train.texts)), targets_of(train)).blend
 
 
 def _p_good(blend: Blend, test: Examples, store: EmbedStore) -> Floats:

@@ -1,4 +1,7 @@
-"""Cheap signals of one turn: length, code, maths, digits, question form, script, what is asked for. No model, no I/O."""
+"""Cheap signals of one turn: length, code, maths, digits, question form, script, what is asked for. No model, no I/O.
+
+Nothing here looks at the case of letters or at how wide a gap between words is, so neither moves an estimate.
+"""
 
 import re
 from collections.abc import Sequence
@@ -7,44 +10,18 @@ from math import log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from classifiers import structure
+from classifiers.lexicon import GROUPS
+
 _MAX_CHARS = 2048
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _NUMBER = re.compile(r"\d[\d,.]*")
-_OPTION = re.compile(r"^\(?[A-J][.)] ", re.MULTILINE)
-_UPPER = re.compile(r"[A-Z]")
+_GAP = re.compile(r"[^\S\n]+")
 _MARK = re.compile(r"[^\w\s]")
 _SENTENCE = re.compile(r"[.!?](?:\s|$)")
 _MATHS = ("=", "^", "<", ">", "+", "*", "/", "\\", "$", "±", "∑", "∫", "√", "π", "∞", "∈", "∀", "∃", "≤", "≥", "≡")
 _CODE = ("{", "}", "[", "]", ";", "```", "==", "!=", "->", "=>", "::", "()", "def ", "class ", "return ", "import ")
 
-GROUPS: dict[str, frozenset[str]] = {
-    name: frozenset(words.split())
-    for name, words in {
-        "greeting": "hi hello hey thanks thank bye goodbye please welcome morning evening night cheers ok okay great cool"
-        " sorry nice yes no sure awesome perfect lol",
-        "light_task": "translate rewrite rephrase summarise summarize spell synonym list name define capitalise shorten"
-        " format correct fix greet reply convert title tagline email caption",
-        "proof": "prove proof derive show disprove theorem lemma corollary induction contradiction conjecture generalise"
-        " generalize rigorous rigorously formally axiom iff converge convergence bound bounded",
-        "build": "implement write design build refactor optimise optimize debug architect develop create migrate port"
-        " program code",
-        "code_noun": "function algorithm class method code python java javascript typescript rust go golang sql api regex"
-        " array string list tree graph pointer compiler kernel unit tests test struct interface",
-        "systems": "concurrent concurrency thread threads lock locks mutex rwmutex deadlock race distributed consensus"
-        " latency throughput cache eviction atomic transaction transactions scheduler protocol replication"
-        " shard consistency linearizable raft paxos",
-        "maths_noun": "integer integers prime primes modulo mod matrix vector polynomial equation integral derivative"
-        " function functions group ring field topology manifold eigenvalue probability expected variance triangle circle"
-        " angle sum product divisor factorial limit series sequence real complex set",
-        "quantity": "each every twice half third quarter percent total remaining left more less than times per both"
-        " altogether cost costs price hours minutes days weeks years old miles dollars cents",
-        "negation": "not except least false incorrect never neither nor cannot without",
-        "constraint": "must only exactly such every assume suppose given let if unless where subject satisfy"
-        " satisfies while whenever",
-        "why": "why how explain compare analyse analyze evaluate discuss justify reason critique argue",
-        "what": "what who when where which whose whom capital",
-    }.items()
-}
 _QUESTION = GROUPS["what"] | {"why", "how", "is", "are", "was", "were", "do", "does", "did", "can", "could", "should"}
 _COUNTS = tuple(GROUPS)
 _GROUPS_OF: dict[str, tuple[int, ...]] = {
@@ -54,10 +31,10 @@ _GROUPS_OF: dict[str, tuple[int, ...]] = {
 
 NAMES: tuple[str, ...] = (
     "log_chars", "log_words", "word_chars", "longest_word", "log_lines", "log_sentences", "words_per_sentence",
-    "distinct_words", "long_words", "upper_share", "digit_share", "log_numbers", "longest_number", "mark_share",
-    "not_ascii_share", "not_latin_share", "asks", "opens_with_question", "opens_with_order", "log_options",
+    "distinct_words", "long_words", "digit_share", "log_numbers", "longest_number", "mark_share",
+    "not_ascii_share", "not_latin_share", "asks", "opens_with_question", "opens_with_order",
     "ends_with_answer", "log_maths_marks", "log_code_marks", "money", "is_short_question",
-    *(f"log_{name}" for name in _COUNTS),
+    *structure.NAMES, *(f"log_{name}" for name in _COUNTS), *(f"share_{name}" for name in _COUNTS),
 )  # fmt: skip
 _ORDERS = (
     GROUPS["build"] | GROUPS["proof"] | GROUPS["light_task"] | GROUPS["why"] | frozenset(("find", "solve", "compute"))
@@ -75,15 +52,22 @@ def lexical(text: str) -> NDArray[np.float32]:
     >>> lexical("")[NAMES.index("log_chars")].item()
     0.0
     """
-    seen = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS * 3 // 4] + "\n" + text[-_MAX_CHARS // 4 :]
+    seen = _two_ends(text).lower().strip()
     words = words_of(seen)
-    values = (*_shape(text, seen, words), *_marks(seen, words), *_asked(words))
+    values = (*_shape(text, seen, words), *_marks(seen, words), *structure.of(seen, words), *_asked(words))
     return np.asarray(values, dtype=np.float32)
 
 
 def lexical_rows(texts: Sequence[str]) -> NDArray[np.float32]:
     """`lexical` of each text, float32 [n, len(NAMES)]."""
     return np.stack([lexical(text) for text in texts]) if texts else np.zeros((0, len(NAMES)), np.float32)
+
+
+def _two_ends(text: str) -> str:
+    """Gaps made one space; of a long text its first 1536 and last 512 characters."""
+    if len(text) > _MAX_CHARS:
+        text = text[: _MAX_CHARS * 3 // 4] + "\n" + text[-_MAX_CHARS // 4 :]
+    return _GAP.sub(" ", text)
 
 
 def not_latin_share(text: str) -> float:
@@ -103,11 +87,12 @@ def not_latin_share(text: str) -> float:
 
 
 def _shape(text: str, seen: str, words: list[str]) -> tuple[float, ...]:
+    size = len(seen) if len(text) <= _MAX_CHARS else len(text)
     count = max(1, len(words))
     sentences = max(1, len(_SENTENCE.findall(seen)))
     lengths = [len(word) for word in words] or [0]
     return (
-        log1p(len(text)), log1p(len(words)), sum(lengths) / count, log1p(max(lengths)), log1p(seen.count("\n")),
+        log1p(size), log1p(len(words)), sum(lengths) / count, log1p(max(lengths)), log1p(seen.count("\n")),
         log1p(sentences), log1p(count / sentences), len(set(words)) / count, sum(n >= 9 for n in lengths) / count,
     )  # fmt: skip
 
@@ -117,11 +102,11 @@ def _marks(seen: str, words: list[str]) -> tuple[float, ...]:
     numbers = _NUMBER.findall(seen)
     first, asks = words[0] if words else "", "?" in seen
     return (
-        len(_UPPER.findall(seen)) / size, sum(map(len, numbers)) / size, log1p(len(numbers)),
+        sum(map(len, numbers)) / size, log1p(len(numbers)),
         log1p(max(map(len, numbers), default=0)), len(_MARK.findall(seen)) / size,
         0.0 if seen.isascii() else sum(char > "\x7f" for char in seen) / size, not_latin_share(seen),
-        float(asks), float(first in _QUESTION), float(first in _ORDERS), log1p(len(_OPTION.findall(seen))),
-        float(seen.endswith("Answer:")), log1p(_count(seen, _MATHS)), log1p(_count(seen, _CODE)),
+        float(asks), float(first in _QUESTION), float(first in _ORDERS),
+        float(seen.endswith("answer:")), log1p(_count(seen, _MATHS)), log1p(_count(seen, _CODE)),
         log1p(seen.count("$") + seen.count("%")), float(asks and len(words) <= 12),
     )  # fmt: skip
 
@@ -131,7 +116,8 @@ def _asked(words: list[str]) -> tuple[float, ...]:
     for word in words:
         for at in _GROUPS_OF.get(word, ()):
             counts[at] += 1
-    return tuple(map(log1p, counts))
+    size = max(1, len(words))
+    return (*map(log1p, counts), *(count / size for count in counts))
 
 
 def _count(seen: str, marks: Sequence[str]) -> int:

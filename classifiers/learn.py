@@ -1,26 +1,55 @@
 """From rows to a calibrated blend; the same steps, with the same constants, for what is shipped and what is measured."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
-from classifiers.heads.blend import Blend, fit_calibrators, fit_members
-from classifiers.heads.inputs import Inputs, Targets
+from classifiers.heads.blend import Blend, fit_members, fit_scale, mean_contrasts
+from classifiers.heads.inputs import Floats, Inputs, Targets
 
-_EVERY = 6
+FEWEST = 30
+"""Outcomes of fewer prompts than this say nothing."""
+
+_PARTS = 6
+_ONE_PART_FROM_ROWS = 3000
+
+Rows = NDArray[np.intp]
 
 
-def learn(inputs: Inputs, targets: Targets) -> Blend:
-    """Trains on five sixths, calibrates on the sixth that was kept back, then trains again on everything.
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """`blend` knows all rows; `p_good` [kept, models] is what it said of the rows `kept` when it didn't know them."""
 
-    The calibrators stay as they are: a head that saw a fifth more rows is hardly less sure of itself, and no row is
-    wasted. The order of rows decides who is kept back, so callers hand them over in an order without meaning.
+    blend: Blend
+    kept: Rows
+    p_good: Floats
+
+
+def learn(inputs: Inputs, targets: Targets) -> Learned:
+    """Trains without a sixth, learns its scale on that sixth, then trains again on everything.
+
+    With fewer than 3000 rows each sixth has its turn, so that every row is one to calibrate on. The scale stays
+    as it is: a head that saw a fifth more rows is hardly less sure of itself, and no row is wasted. The order of rows
+    decides who is kept back, so callers hand them over in an order without meaning.
     """
     import sklearn.ensemble  # noqa: F401  the limit below holds for libraries that are loaded when it is set
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    rows = np.arange(len(inputs))
-    fit, kept = rows[rows % _EVERY != 0], rows[rows % _EVERY == 0]
     # One thread: a fit takes seconds, and where other work shares the cores, threads that spin for one another take minutes.
     with threadpool_limits(1):
-        members = fit_members(inputs.take(fit), targets.take(fit))
-        calibrators = fit_calibrators(members, inputs.take(kept), targets.take(kept))
-        return Blend(fit_members(inputs, targets), calibrators)
+        rounds = [(kept, _unseen(inputs, targets, fit, kept)) for fit, kept in _rounds(len(inputs))]
+        kept, said = np.concatenate([rows for rows, _ in rounds]), np.concatenate([rows for _, rows in rounds])
+        scale = fit_scale(said, targets.take(kept))
+        return Learned(Blend(fit_members(inputs, targets), scale), kept, scale.apply(said))
+
+
+def _unseen(inputs: Inputs, targets: Targets, fit: Rows, kept: Rows) -> Floats:
+    return mean_contrasts(fit_members(inputs.take(fit), targets.take(fit)), inputs.take(kept))
+
+
+def _rounds(size: int) -> Iterator[tuple[Rows, Rows]]:
+    rows = np.arange(size)
+    for part in range(_PARTS if size < _ONE_PART_FROM_ROWS else 1):
+        yield rows[rows % _PARTS != part], rows[rows % _PARTS == part]

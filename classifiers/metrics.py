@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,25 @@ def apgr(score: Floats, q_small: Floats, q_large: Floats) -> float:
 
 def cpt(score: Floats, q_small: Floats, q_large: Floats, recovered: float) -> float:
     """Call-performance threshold: the smallest share of large calls that recovers this part of the gap (0..1)."""
-    target = q_small.mean() + recovered * _gap(q_small, q_large)
-    curve = deferral_curve(score, q_small, q_large)
-    reached = int(np.argmax(curve.quality >= target - 1e-12))
-    if reached == 0:
+    target = float(q_small.mean()) + recovered * _gap(q_small, q_large)
+    share = share_for(target, deferral_curve(score, q_small, q_large))
+    return 1.0 if share is None else share
+
+
+def share_for(quality: float, curve: Curve) -> float | None:
+    """The smallest share of large calls whose mean quality reaches `quality`; None where none does.
+
+    >>> share_for(0.5, Curve(np.array([0.0, 1.0]), np.array([0.25, 0.75])))
+    0.5
+    """
+    reached = np.nonzero(curve.quality >= quality - 1e-12)[0]
+    if not len(reached):
+        return None
+    at = int(reached[0])
+    if at == 0:
         return 0.0
-    (x0, x1), (y0, y1) = curve.share[reached - 1 : reached + 1], curve.quality[reached - 1 : reached + 1]
-    return float(x0 + (x1 - x0) * (target - y0) / (y1 - y0))
+    (x0, x1), (y0, y1) = curve.share[at - 1 : at + 1], curve.quality[at - 1 : at + 1]
+    return float(x0 + (x1 - x0) * (quality - y0) / (y1 - y0))
 
 
 def recovered_at(share: float, score: Floats, q_small: Floats, q_large: Floats) -> float:
@@ -89,6 +102,11 @@ def ece(probability: Floats, outcome: Floats, bins: int = 15) -> float:
     parts = [part for part in np.array_split(order, bins) if len(part)]
     gaps = (len(part) * abs(probability[part].mean() - outcome[part].mean()) for part in parts)
     return float(sum(gaps) / len(probability))
+
+
+def brier(probability: Floats, outcome: Floats) -> float:
+    """Mean squared difference of chance and outcome."""
+    return float(np.mean((probability - outcome) ** 2))
 
 
 def log_loss(probability: Floats, outcome: Floats) -> float:

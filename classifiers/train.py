@@ -12,7 +12,7 @@ from classifiers.data import Examples
 from classifiers.embed_store import EmbedStore, Progress, store_path
 from classifiers.encoder import DEFAULT_NAME, find_encoder, open_encoder
 from classifiers.features import NAMES
-from classifiers.heads.inputs import HEADS, Targets, read_inputs
+from classifiers.heads.inputs import PAIR, Targets, read_inputs
 from classifiers.learn import learn
 from classifiers.pool import Pool
 from classifiers.report import Report
@@ -56,7 +56,7 @@ def train(
     vectors, probe = store.vectors(rows.examples.texts), store.vectors([artefact.PROBE_TEXT])[0]
     inputs = read_inputs(rows.examples.texts, vectors)
     seen, held = np.nonzero(~rows.held_out)[0], np.nonzero(rows.held_out)[0]
-    blend = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen))
+    blend = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen)).blend
     p_good = blend.p_good(inputs.take(held))
     manifest = _manifest(name, trained_on, embedder, rows, _metrics(rows.examples.take(held), p_good))
     artefact.save(out_dir, manifest, blend, p_good[:SAMPLE_ROWS], probe)
@@ -81,7 +81,7 @@ def _manifest(name: str, trained_on: str, embedder: str | None, rows: Pool, meas
     card = {**_CARD, "prompts": rows.counts, "held_out": int(rows.held_out.sum()), "anchor_weight": pool.ANCHOR_WEIGHT}
     return Manifest(
         format=artefact.FORMAT, name=name, trained_on=trained_on, encoder=embedder or DEFAULT_NAME, width=384,
-        features=NAMES, heads=HEADS, tensors_sha256="", card=card, metrics=measured,
+        features=NAMES, heads=PAIR, tensors_sha256="", card=card, metrics=measured,
         libraries={package: version(package) for package in ("scikit-learn", "numpy", "sentence-transformers", "torch")},
     )  # fmt: skip
 

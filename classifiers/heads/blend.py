@@ -1,4 +1,4 @@
-"""The shipped head: the mean of three unlike heads, calibrated. Each alone is weaker somewhere; README has the numbers."""
+"""The head that is used: the mean of unlike members, calibrated. How many members depends on how many rows there are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,69 +8,96 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers import calibrate
-from classifiers.calibrate import Calibrator
-from classifiers.heads import boosted, logistic, words
-from classifiers.heads.inputs import HEADS, Floats, Inputs, Targets
+from classifiers.calibrate import Calibrator, Line
+from classifiers.heads import boosted, kernel
+from classifiers.heads.contrasts import from_contrasts, to_contrasts
+from classifiers.heads.inputs import Floats, Inputs, Targets
 
 Tensors = Mapping[str, NDArray[np.generic]]
 
 
 class Head(Protocol):
-    """One way from inputs to chances."""
+    """One way from inputs to what is learned."""
 
-    def chances(self, inputs: Inputs) -> Floats:
-        """P(good), [n, 2], columns as HEADS."""
+    def contrasts(self, inputs: Inputs) -> Floats:
+        """Mean quality and gains, [n, models]; see contrasts.py."""
 
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
         """Everything needed to answer alike after a restart."""
 
 
-_KINDS = {"logistic": logistic, "boosted": boosted, "words": words}
+_KINDS = {"kernel": kernel, "boosted": boosted}
+_FROM_ROWS = {"kernel": 0, "boosted": 3000}
+"""Trees need many rows; with fewer they only add noise to the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From what heads say to chances: a calibrator for the models' mean, a line for each gain over the model before."""
+
+    level: Calibrator
+    gains: Sequence[Line]
+
+    def apply(self, contrasts: Floats) -> Floats:
+        """P(good), [n, models], within 0.005 .. 0.995. Calibrated one by one the chances would lose who gains more."""
+        level = self.level.apply(np.clip(contrasts[:, 0], 0.0, 1.0))
+        gains = [line.apply(gain) for line, gain in zip(self.gains, contrasts.T[1:], strict=True)]
+        return calibrate.bounded(from_contrasts(np.stack([level, *gains], axis=1)))
+
+    def tensors(self) -> dict[str, Floats]:
+        """The arrays that `load` needs."""
+        level = {f"level.{name}": value for name, value in self.level.tensors().items()}
+        return {**level, "gains": np.array([(line.slope, line.shift) for line in self.gains])}
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """`members` by kind, in the order of _KINDS; one calibrator per column of HEADS."""
+    """`members` by kind, in the order of _KINDS, and the scale that their mean is read on."""
 
     members: Mapping[str, Head]
-    calibrators: Sequence[Calibrator]
+    scale: Scale
 
     def p_good(self, inputs: Inputs) -> Floats:
-        """Calibrated P(good), [n, 2]; a row's numbers do not depend on its neighbours in the batch."""
-        raw = raw_chances(self.members, inputs)
-        return np.stack([fit.apply(column) for fit, column in zip(self.calibrators, raw.T, strict=True)], axis=1)
+        """Calibrated P(good), [n, models]; a row's numbers do not depend on its neighbours in the batch."""
+        return self.scale.apply(mean_contrasts(self.members, inputs))
 
     def tensors(self) -> dict[str, NDArray[np.generic]]:
-        """Flat names such as "boosted.limit" and "calibration.small.platt"."""
+        """Flat names such as "boosted.limit" and "scale.level.platt"."""
         parts = {
             f"{kind}.{name}": value for kind, head in self.members.items() for name, value in head.tensors().items()
         }
-        for head, calibrator in zip(HEADS, self.calibrators, strict=True):
-            parts |= {f"calibration.{head}.{name}": value for name, value in calibrator.tensors().items()}
-        return parts
+        return {**parts, **{f"scale.{name}": value for name, value in self.scale.tensors().items()}}
 
 
 def load(tensors: Tensors) -> Blend:
     """The blend that these tensors describe; KeyError where one is missing."""
-    members = {kind: module.load(_under(tensors, f"{kind}.")) for kind, module in _KINDS.items()}
-    return Blend(members, [calibrate.load(_under(tensors, f"calibration.{head}.")) for head in HEADS])
+    kinds = [kind for kind in _KINDS if kind == "kernel" or any(name.startswith(f"{kind}.") for name in tensors)]
+    members = {kind: _KINDS[kind].load(_under(tensors, f"{kind}.")) for kind in kinds}
+    lines = np.asarray(tensors["scale.gains"], np.float64).tolist()
+    level = calibrate.load(_under(tensors, "scale.level."))
+    return Blend(members, Scale(level, [calibrate.Line(slope, shift) for slope, shift in lines]))
 
 
 def fit_members(inputs: Inputs, targets: Targets) -> dict[str, Head]:
-    """Each kind of head, trained on the same rows."""
-    return {kind: module.fit(inputs, targets) for kind, module in _KINDS.items()}
+    """Each kind of head that this many rows are enough for, trained on the same rows."""
+    kinds = [kind for kind in _KINDS if len(inputs) >= _FROM_ROWS[kind]]
+    return {kind: _KINDS[kind].fit(inputs, targets) for kind in kinds}
 
 
-def fit_calibrators(members: Mapping[str, Head], inputs: Inputs, targets: Targets) -> list[Calibrator]:
-    """One calibrator per column, on rows that the members have not seen."""
-    raw = raw_chances(members, inputs)
-    columns = zip(raw.T, targets.quality.T, strict=True)
-    return [calibrate.fit(chance, quality, targets.weight) for chance, quality in columns]
+def fit_scale(contrasts: Floats, targets: Targets) -> Scale:
+    """From what members said of rows that they have not seen, and how these turned out."""
+    level, *gains = to_contrasts(targets.quality).T
+    said, *predicted = contrasts.T
+    pairs = zip(predicted, gains, strict=True)
+    return Scale(
+        calibrate.fit(np.clip(said, 0.0, 1.0), level, targets.weight),
+        [calibrate.fit_line(gain, actual, targets.weight) for gain, actual in pairs],
+    )
 
 
-def raw_chances(members: Mapping[str, Head], inputs: Inputs) -> Floats:
-    """The members' mean, not yet calibrated."""
-    return np.asarray(np.mean([head.chances(inputs) for head in members.values()], axis=0), dtype=np.float64)
+def mean_contrasts(members: Mapping[str, Head], inputs: Inputs) -> Floats:
+    """What the members say on average, [n, models], not yet calibrated."""
+    return np.asarray(np.mean([head.contrasts(inputs) for head in members.values()], axis=0), np.float64)
 
 
 def _under(tensors: Tensors, prefix: str) -> dict[str, NDArray[np.generic]]:

@@ -1,7 +1,7 @@
 """Gradient-boosted trees on the lexical features and the main directions of the embedding; scored in plain numpy.
 
-The trees learn the mean quality of both models and the gain of the large one, not the two qualities: what routing needs
-is the gain, and a tree that splits on what both models find hard learns little about it.
+The trees learn the mean quality of the models and the gain of each over the one before it, not the qualities: what routing
+needs is the gain, and a tree that splits on what every model finds hard learns little about it.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from classifiers.heads.contrasts import to_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
 
 if TYPE_CHECKING:
@@ -18,16 +19,18 @@ if TYPE_CHECKING:
 
 _DIRECTIONS = 32
 _DEPTH = 6
-_TREES_FROM_ROWS = ((3000, 150), (0, 60))
+_TREES = 150
+_OFFERED = 0.3  # part of the columns that each split may choose from
 _LEARNING_RATE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Boosted:
-    """Two forests, mean quality and gain, in one table of nodes.
+    """One forest per contrast (mean quality, gains) in one table of nodes.
 
     `directions` float32 [width, 32] projects the embedding. Per node: the column that is compared, the limit, where to
-    go at or below it and above it (a leaf goes to itself), the value of a leaf. `roots` int32 [2, trees]; `start` [2].
+    go at or below it and above it (a leaf goes to itself), the value of a leaf. `roots` int32 [models, trees];
+    `start` [models].
     """
 
     directions: NDArray[np.float32]
@@ -39,13 +42,8 @@ class Boosted:
     roots: NDArray[np.int32]
     start: Floats
 
-    def chances(self, inputs: Inputs) -> Floats:
-        """P(good) by this head alone, [n, 2], kept within 0..1."""
-        mean, gain = self.mean_and_gain(inputs).T
-        return np.asarray(np.clip(np.stack([mean - gain / 2, mean + gain / 2], axis=1), 0.0, 1.0), np.float64)
-
-    def mean_and_gain(self, inputs: Inputs) -> Floats:
-        """What the two forests predict, [n, 2]."""
+    def contrasts(self, inputs: Inputs) -> Floats:
+        """What the forests predict, [n, models]; see contrasts.py."""
         columns = _columns(inputs, self.directions)
         rows = np.arange(len(inputs))[:, None]
         node = np.broadcast_to(self.roots.ravel(), (len(inputs), self.roots.size))
@@ -73,22 +71,20 @@ def load(tensors: Mapping[str, NDArray[np.generic]]) -> Boosted:
 
 
 def fit(inputs: Inputs, targets: Targets) -> Boosted:
-    """Histogram gradient boosting on squared error; fewer trees where there are few rows. Weights count as whole
-    numbers. Deterministic."""
+    """Histogram gradient boosting on squared error. Weights count as whole numbers. Deterministic."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     directions = _main_directions(inputs.vectors)
     columns = _columns(inputs, directions)
     # Rows are repeated, not weighted: scikit-learn bins weighted columns by one sort per bin, a hundred times slower.
     rows = np.repeat(np.arange(len(inputs)), np.rint(targets.weight).astype(np.intp))
-    small, large = targets.quality.T
-    trees = next(count for rows, count in _TREES_FROM_ROWS if len(inputs) >= rows)
     models = [
         HistGradientBoostingRegressor(
-            max_iter=trees, learning_rate=_LEARNING_RATE, max_leaf_nodes=15, max_depth=_DEPTH, l2_regularization=10.0,
-            min_samples_leaf=40 if len(inputs) >= 3000 else 20, early_stopping=False, random_state=0,
+            max_iter=_TREES, learning_rate=_LEARNING_RATE, max_leaf_nodes=15, max_depth=_DEPTH, max_features=_OFFERED,
+            l2_regularization=10.0,
+            min_samples_leaf=40, early_stopping=False, random_state=0,
         ).fit(columns[rows], target[rows])
-        for target in ((small + large) / 2, large - small)
+        for target in to_contrasts(targets.quality).T
     ]  # fmt: skip
     head = _compile(models, directions)
     _check(head, models, inputs)
@@ -129,7 +125,7 @@ def _compile(models: "list[HistGradientBoostingRegressor]", directions: NDArray[
 
 def _check(head: Boosted, models: "list[HistGradientBoostingRegressor]", inputs: Inputs) -> None:
     columns = _columns(inputs, head.directions)[:256]
-    few = Inputs(inputs.vectors[:256], inputs.lexical[:256], inputs.grams)
+    few = Inputs(inputs.vectors[:256], inputs.lexical[:256])
     expected = np.stack([model.predict(columns) for model in models], axis=1)
-    if not np.allclose(head.mean_and_gain(few), expected, atol=1e-6):
+    if not np.allclose(head.contrasts(few), expected, atol=1e-6):
         raise RuntimeError("this release of scikit-learn lays out its trees in another way than boosted.py reads them")

@@ -7,33 +7,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers.features import lexical_rows
-from classifiers.heads.grams import Grams, gram_rows
 
-HEADS = ("small", "large")
-"""The columns of every table of chances, in this order."""
+PAIR = ("small", "large")
+"""The models that outcomes of two are about, in this order."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """`vectors` float32 [n, width], `lexical` float32 [n, features], `grams` n sparse rows."""
+    """`vectors` float32 [n, width], `lexical` float32 [n, features]."""
 
     vectors: NDArray[np.float32]
     lexical: NDArray[np.float32]
-    grams: Grams
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     def take(self, rows: NDArray[np.intp]) -> "Inputs":
         """The rows at these positions, in this order."""
-        return Inputs(self.vectors[rows], self.lexical[rows], self.grams.take(rows))
+        return Inputs(self.vectors[rows], self.lexical[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What a head learns: `quality` float64 [n, 2] in 0..1, columns as HEADS; `weight` float64 [n]."""
+    """What a head learns: `quality` float64 [n, models] in 0..1, one column per model; `weight` float64 [n]."""
 
     quality: Floats
     weight: Floats
@@ -45,4 +43,4 @@ class Targets:
 
 def read_inputs(texts: Sequence[str], vectors: NDArray[np.float32]) -> Inputs:
     """The inputs of these turns; `vectors` are their sentence embeddings, one row each."""
-    return Inputs(vectors, lexical_rows(texts), gram_rows(texts))
+    return Inputs(vectors, lexical_rows(texts))

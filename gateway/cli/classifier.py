@@ -1,11 +1,13 @@
-"""`turnout train | evaluate`: the difficulty classifier on outcome data."""
+"""`turnout train | score | evaluate | compare | calibrate`: the difficulty classifier on outcome data."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from gateway.cli.terminal import fail, say, show_table
@@ -16,49 +18,121 @@ from gateway.settings import Settings
 if TYPE_CHECKING:
     from classifiers.report import Report
 
-DataOption = Annotated[Path, typer.Option("--data", help="folder with the outcome files", show_default=False)]
+DataOption = Annotated[
+    Path, typer.Option("--data", help="CSV of own outcomes, or the folder of published tables", show_default=False)
+]
+CsvOption = Annotated[
+    Path, typer.Option("--data", help="CSV with prompt_id, prompt and <model>_correct columns", show_default=False)
+]
+OutOption = Annotated[Path, typer.Option("--out", help="folder for the artefact")]
+ArtefactOption = Annotated[Path | None, typer.Option(help="artefact folder (default: the shipped one)")]
 EmbedderOption = Annotated[str | None, typer.Option(help="directory or hub name of another embedder")]
+ThreadsOption = Annotated[int, typer.Option(help="processor threads", min=1)]
+ResamplesOption = Annotated[int, typer.Option(help="bootstrap resamples for the intervals", min=1)]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
 
 
 def train(
     data: DataOption,
-    out: Annotated[Path, typer.Option("--out", help="folder for the artefact")] = Path("difficulty"),
+    out: OutOption = Path("difficulty"),
     embedder: EmbedderOption = None,
-    threads: Annotated[int, typer.Option(help="processor threads")] = 2,
+    threads: ThreadsOption = 2,
 ) -> None:
     """Train a difficulty classifier and write its artefact, data card and metrics."""
     with needs_classify():
-        from classifiers.train import train as run
+        from classifiers.train import train as train_shipped
+        from classifiers.train_own import train_own
 
-        today = datetime.now(UTC).date().isoformat()
-        cache = Settings().cache_dir
-        _show(run(data, out, cache_dir=cache, trained_on=today, embedder=embedder, threads=threads, progress=_progress))
+        run = train_shipped if data.is_dir() else train_own
+        _show(
+            run(
+                data, out, cache_dir=Settings().cache_dir, trained_on=_today(), embedder=embedder, threads=threads,
+                progress=_progress,
+            )
+        )  # fmt: skip
     say(f"written to {out}; name it in a policy with `difficulty: {{artefact: {out}}}`")
+
+
+def score(
+    data: Annotated[Path, typer.Option("--data", help="CSV with prompt_id and prompt", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="CSV to write: prompt_id, score, p_good per model")],
+    artefact: ArtefactOption = None,
+    embedder: EmbedderOption = None,
+    threads: ThreadsOption = 2,
+) -> None:
+    """Score prompts: the predicted gain of the large model over the small one, higher means send to large."""
+    with needs_classify():
+        from classifiers.artefact import SHIPPED
+        from classifiers.score import score as run
+
+        cache = Settings().cache_dir
+        written = run(
+            artefact or SHIPPED, data, out, cache_dir=cache, embedder=embedder, threads=threads, progress=_progress
+        )
+    say(f"{written:,} scores written to {out}")
 
 
 def evaluate(
     data: DataOption,
-    artefact: Annotated[Path | None, typer.Option(help="artefact folder (default: the shipped one)")] = None,
-    split: Annotated[list[str] | None, typer.Option(help="a split to measure; again for more")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="write the table as JSON too")] = None,
+    artefact: ArtefactOption = None,
+    split: Annotated[list[str] | None, typer.Option(help="with published tables: a split; again for more")] = None,
+    json: JsonOption = False,
+    resamples: ResamplesOption = 200,
     embedder: EmbedderOption = None,
-    threads: Annotated[int, typer.Option(help="processor threads")] = 2,
+    threads: ThreadsOption = 2,
 ) -> None:
-    """Measure routing quality on published outcomes, beside every baseline."""
+    """Measure routing quality on outcomes, beside every baseline and the oracle."""
     with needs_classify():
-        from classifiers.evaluate import DEFAULT_SPLITS
-        from classifiers.evaluate import evaluate as run
-        from classifiers.splits import SPLITS
+        if data.is_dir():
+            _evaluate_published(data, artefact, split, json, embedder, threads)
+            return
+        from classifiers.measure import measure
 
-        if unknown := [name for name in split or () if name not in SPLITS]:
-            fail(f"{unknown[0]!r} is not a split; there are {', '.join(SPLITS)}")
-        chosen, cache = tuple(split or DEFAULT_SPLITS), Settings().cache_dir
-        report = run(
-            artefact, data, cache_dir=cache, splits=chosen, embedder=embedder, threads=threads, progress=_progress
-        )
-    _show(report)
-    if json_file is not None:
-        report.write(json_file)
+        measured = measure(
+            artefact, data, cache_dir=Settings().cache_dir, embedder=embedder, threads=threads, resamples=resamples,
+            progress=_progress,
+        )  # fmt: skip
+    _give(measured, measured.report(), json)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="artefact folder")],
+    second: Annotated[Path, typer.Argument(help="artefact folder")],
+    data: CsvOption,
+    json: JsonOption = False,
+    resamples: ResamplesOption = 500,
+    embedder: EmbedderOption = None,
+    threads: ThreadsOption = 2,
+) -> None:
+    """Compare two artefacts on the same prompts by a paired bootstrap."""
+    with needs_classify():
+        from classifiers.compare import compare as run
+
+        compared = run(
+            first, second, data, cache_dir=Settings().cache_dir, embedder=embedder, threads=threads,
+            resamples=resamples, progress=_progress,
+        )  # fmt: skip
+    _give(compared, compared.report(), json)
+
+
+def calibrate(
+    data: CsvOption,
+    out: OutOption = Path("difficulty"),
+    artefact: ArtefactOption = None,
+    embedder: EmbedderOption = None,
+    threads: ThreadsOption = 2,
+) -> None:
+    """Put an artefact on the scale of local outcomes: a few hundred are enough, and the order of prompts stays."""
+    with needs_classify():
+        from classifiers.recalibrate import recalibrate
+
+        _show(
+            recalibrate(
+                artefact, data, out, cache_dir=Settings().cache_dir, trained_on=_today(), embedder=embedder,
+                threads=threads, progress=_progress,
+            )
+        )  # fmt: skip
+    say(f"written to {out}; name it in a policy with `difficulty: {{artefact: {out}}}`")
 
 
 @contextmanager
@@ -69,13 +143,39 @@ def needs_classify() -> Iterator[None]:
             from classifiers.artefact import ArtefactRefused
             from classifiers.data import DataMissing
             from classifiers.encoder import EncoderMissing
+            from classifiers.outcomes import OutcomesRefused
 
             try:
                 yield
-            except (ArtefactRefused, DataMissing, EncoderMissing, OSError) as error:
+            except (ArtefactRefused, DataMissing, EncoderMissing, OutcomesRefused, OSError) as error:
                 fail(str(error), code=1)
     except BadSettings as error:
         fail(str(error), code=1)
+
+
+def _evaluate_published(
+    data: Path, artefact: Path | None, split: list[str] | None, json: bool, embedder: str | None, threads: int
+) -> None:
+    from classifiers.evaluate import DEFAULT_SPLITS
+    from classifiers.evaluate import evaluate as run
+    from classifiers.splits import SPLITS
+
+    if unknown := [name for name in split or () if name not in SPLITS]:
+        fail(f"{unknown[0]!r} is not a split; there are {', '.join(SPLITS)}")
+    chosen, cache = tuple(split or DEFAULT_SPLITS), Settings().cache_dir
+    report = run(artefact, data, cache_dir=cache, splits=chosen, embedder=embedder, threads=threads, progress=_progress)
+    _give(report, report, json)
+
+
+def _give(value: msgspec.Struct, report: "Report", json: bool) -> None:
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n")
+    else:
+        _show(report)
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _progress(done: int, total: int) -> None:

@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 from classifiers import calibrate, metrics
 from classifiers.features import NAMES, lexical, not_latin_share
-from classifiers.heads.grams import BUCKETS, buckets_of
+from classifiers.heads.contrasts import from_contrasts, to_contrasts
 from classifiers.memory import Memory
 from classifiers.text import HEAD_CHARS, TAIL_CHARS, cut
 from classifiers.turns import prefixes
@@ -40,12 +40,34 @@ def test_white_space_is_nothing_to_the_encoder(words: list[str], space: str):
     assert cut(space.join(words)) == cut(" ".join(words))
 
 
-@given(st.text(max_size=400))
-def test_grams_are_sorted_distinct_and_in_range(text: str):
-    buckets = buckets_of(text)
+@given(st.text(max_size=400), st.sampled_from(["  ", " \t", "   "]))
+def test_neither_case_nor_wide_gaps_move_a_feature(text: str, gap: str):
+    plain = text.encode("ascii", "ignore").decode().replace("\x0b", " ").replace("\x0c", " ")
 
-    assert buckets == sorted(set(buckets))
-    assert all(0 <= bucket < BUCKETS for bucket in buckets)
+    assert np.array_equal(lexical(plain), lexical(plain.upper()))
+    words = plain.split(" ")
+    single = [word for word in words if word.strip()]
+    if plain.isprintable():
+        assert np.array_equal(lexical(gap.join(single)), lexical(" ".join(single)))
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(2, 5)), elements=CHANCE))
+def test_contrasts_lose_nothing(quality):
+    assert np.allclose(from_contrasts(to_contrasts(quality)), quality)
+
+
+@given(
+    arrays(np.float64, st.shared(st.integers(5, 60), key="rows"), elements=st.floats(-1, 1)),
+    arrays(np.float64, st.shared(st.integers(5, 60), key="rows"), elements=st.floats(-1, 1)),
+)
+@settings(max_examples=40)
+def test_a_line_never_changes_who_gains_more_and_meets_the_mean(gain, actual):
+    line = calibrate.fit_line(gain, actual, np.ones_like(gain))
+
+    fitted = line.apply(gain)
+
+    assert (np.diff(fitted[np.argsort(gain)]) >= -1e-12).all()
+    assert np.isclose(fitted.mean(), actual.mean())
 
 
 @given(

@@ -11,7 +11,7 @@ from classifiers.artefact import Artefact, Manifest
 from classifiers.embed import EmbedderFailed
 from classifiers.features import NAMES
 from classifiers.heads.blend import Blend
-from classifiers.heads.inputs import HEADS, Inputs, Targets, read_inputs
+from classifiers.heads.inputs import PAIR, Inputs, Targets, read_inputs
 from classifiers.learn import learn
 from classifiers.text import digest
 
@@ -68,7 +68,7 @@ def rows() -> tuple[Inputs, Targets]:
 
 @pytest.fixture(scope="session")
 def blend(rows: tuple[Inputs, Targets]) -> Blend:
-    return learn(*rows)
+    return learn(*rows).blend
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +81,7 @@ def saved(blend: Blend, rows: tuple[Inputs, Targets], tmp_path_factory: pytest.T
         encoder="invented",
         width=WIDTH,
         features=NAMES,
-        heads=HEADS,
+        heads=PAIR,
         tensors_sha256="",
         card={"anchors": "none"},
         metrics={"apgr": 0.5},

@@ -140,6 +140,6 @@ def test_white_space_and_case_of_the_letters_move_an_estimate_little(shipped: Es
 def test_the_artefact_is_small_and_says_what_it_was_trained_on():
     manifest = artefact.load(artefact.SHIPPED).manifest
 
-    assert sum(path.stat().st_size for path in artefact.SHIPPED.iterdir()) < 1_000_000
+    assert sum(path.stat().st_size for path in artefact.SHIPPED.iterdir()) < 2_000_000
     assert {"predicts", "good", "anchors", "sources", "prompts", "not_for"} <= set(manifest.card)
     assert manifest.metrics["ece_small"] < 0.06

@@ -1,0 +1,203 @@
+"""Measures an artefact on a person's own outcomes, beside every baseline, with bootstrap intervals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from classifiers import artefact, metrics
+from classifiers.baselines import BASELINES
+from classifiers.embed_store import Progress
+from classifiers.heads.inputs import Floats
+from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
+from classifiers.outside import outside
+from classifiers.question import Question
+from classifiers.report import Report
+from classifiers.score import chances, gain
+from classifiers.train import open_store
+
+SHARES = (0.2, 0.4, 0.6)
+QUALITIES = (0.95, 0.98)
+COLUMNS = (
+    "router", "APGR", "95 %", "CPT50", "CPT80", "AUC", "at 40%", "for 95%",
+)  # fmt: skip
+_LEGEND = (
+    "at 40%: mean quality when this share of prompts goes to large; for 95%: share of prompts that must go to large "
+    "to reach this part of its quality"
+)
+
+Interval = tuple[float, float]
+
+
+class Router(msgspec.Struct, frozen=True, kw_only=True):
+    """How one order of the prompts routes. Intervals: 95 % percentile bootstrap over prompts.
+
+    `auc` is P(a prompt on which the large model gains is ranked above one on which it doesn't).
+    `quality_at` maps a share of large calls to mean quality; `share_for` a part of the large model's quality to the
+    smallest share of large calls that reaches it, None where no share does. Without an order there is quality alone.
+    """
+
+    quality_at: Mapping[str, float]
+    share_for: Mapping[str, float | None]
+    apgr: float | None = None
+    apgr_95: Interval | None = None
+    cpt50: float | None = None
+    cpt50_95: Interval | None = None
+    cpt80: float | None = None
+    cpt80_95: Interval | None = None
+    auc: float | None = None
+
+
+class Chances(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the chances of one model can be believed: 15 bins of equal mass; mean squared error; mean of both."""
+
+    ece: float
+    ece_95: Interval
+    brier: float
+    brier_95: Interval
+    predicted: float
+    observed: float
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """`coverage` is the share of prompts for which there would be an estimate; all prompts are in the other numbers."""
+
+    artefact: str
+    prompts: int
+    coverage: float
+    routers: Mapping[str, Router]
+    chances: Mapping[str, Chances]
+
+    def report(self) -> Report:
+        """As a table for reading."""
+        notes = [
+            f"P({model}): ECE {found.ece:.3f} ({found.ece_95[0]:.3f}–{found.ece_95[1]:.3f}), Brier {found.brier:.3f}, "
+            f"predicted {found.predicted:.3f}, observed {found.observed:.3f}"
+            for model, found in self.chances.items()
+        ]
+        notes.append(_LEGEND)
+        notes.append(f"an estimate for {self.coverage:.1%} of {self.prompts} prompts")
+        rows = tuple((name, *_cells(router)) for name, router in self.routers.items())
+        return Report(title=f"artefact {self.artefact}", columns=COLUMNS, rows=rows, notes=tuple(notes))
+
+
+def measure(
+    folder: Path | None,
+    data: Path,
+    *,
+    cache_dir: Path,
+    embedder: str | None = None,
+    threads: int = 2,
+    resamples: int = 500,
+    progress: Progress | None = None,
+) -> Measured:
+    """One entry per router. Raises ArtefactRefused, OutcomesRefused, EncoderMissing."""
+    opened, outcomes = artefact.load(folder or artefact.SHIPPED), read_outcomes(data)
+    quality = qualities_of(outcomes, opened.manifest.heads, data)
+    p_good = chances(opened, outcomes.prompts.texts, open_store(cache_dir, embedder, threads, progress))
+    first, last = first_and_last(opened.manifest.heads)
+    pair = quality[:, first], quality[:, last]
+    orders: dict[str, Floats | None] = {"turnout": gain(p_good, opened.manifest.heads)}
+    for name, order in BASELINES.items():
+        orders[name] = None if name.startswith("always") else order(outcomes.prompts.texts)
+    orders["oracle"] = pair[1] - pair[0]
+    routers = {
+        name: _constant(name, *pair) if order is None else _router(order, *pair, resamples)
+        for name, order in orders.items()
+    }
+    believed = {
+        model: _chances(p_good[:, at], quality[:, at], resamples) for at, model in enumerate(opened.manifest.heads)
+    }
+    return Measured(
+        artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=_coverage(outcomes.prompts.texts),
+        routers=routers, chances=believed,
+    )  # fmt: skip
+
+
+def qualities_of(outcomes: Outcomes, models: Sequence[str], data: Path) -> Floats:
+    """The outcomes of these models, [n, models]. Raises OutcomesRefused where one is missing or nothing is to be gained."""
+    if missing := [model for model in models if model not in outcomes.models]:
+        raise OutcomesRefused(f"{data}:1 lacks the column '{missing[0]}_correct', a model that the artefact knows")
+    if not len(outcomes):
+        raise OutcomesRefused(f"{data} holds no prompts")
+    quality = outcomes.quality[:, [outcomes.models.index(model) for model in models]]
+    first, last = first_and_last(models)
+    if quality[:, last].mean() <= quality[:, first].mean():
+        raise OutcomesRefused(
+            f"{data}: on average {models[last]} is not better than {models[first]} "
+            f"({quality[:, last].mean():.3f} against {quality[:, first].mean():.3f}), so there is nothing to route for"
+        )
+    return quality
+
+
+def _router(order: Floats, small: Floats, large: Floats, resamples: int) -> Router:
+    found: dict[str, Callable[[metrics.Rows], float]] = {
+        "apgr": lambda rows: metrics.apgr(order[rows], small[rows], large[rows]),
+        "cpt50": lambda rows: metrics.cpt(order[rows], small[rows], large[rows], 0.5),
+        "cpt80": lambda rows: metrics.cpt(order[rows], small[rows], large[rows], 0.8),
+    }
+    every = np.arange(len(order))
+    draws = [rows for rows in _draws(len(order), resamples) if large[rows].mean() > small[rows].mean()]
+    values = {name: statistic(every) for name, statistic in found.items()}
+    spans = {f"{name}_95": _interval(statistic, draws) for name, statistic in found.items()}
+    curve = metrics.deferral_curve(order, small, large)
+    return msgspec.convert(
+        {**values, **spans, "auc": metrics.auc(order, large > small), **_at_targets(curve, large)}, type=Router
+    )
+
+
+def _at_targets(curve: metrics.Curve, large: Floats) -> dict[str, object]:
+    return {
+        "quality_at": {f"{share:g}": float(np.interp(share, curve.share, curve.quality)) for share in SHARES},
+        "share_for": {f"{part:g}": metrics.share_for(part * float(large.mean()), curve) for part in QUALITIES},
+    }
+
+
+def _constant(name: str, small: Floats, large: Floats) -> Router:
+    quality = large if name == "always large" else small
+    mean = float(quality.mean())
+    share = 1.0 if name == "always large" else 0.0
+    return Router(
+        quality_at={f"{at:g}": mean for at in SHARES},
+        share_for={f"{part:g}": share if mean >= part * large.mean() else None for part in QUALITIES},
+    )
+
+
+def _chances(p_good: Floats, quality: Floats, resamples: int) -> Chances:
+    draws = _draws(len(p_good), resamples)
+    return Chances(
+        ece=metrics.ece(p_good, quality),
+        ece_95=_interval(lambda rows: metrics.ece(p_good[rows], quality[rows]), draws),
+        brier=metrics.brier(p_good, quality),
+        brier_95=_interval(lambda rows: metrics.brier(p_good[rows], quality[rows]), draws),
+        predicted=float(p_good.mean()),
+        observed=float(quality.mean()),
+    )
+
+
+def _draws(size: int, resamples: int) -> list[metrics.Rows]:
+    draw = np.random.default_rng(0)
+    return [draw.integers(0, size, size) for _ in range(resamples)]
+
+
+def _interval(statistic: Callable[[metrics.Rows], float], draws: Sequence[metrics.Rows]) -> Interval:
+    """95 % percentile bootstrap; (nan, nan) without resamples."""
+    if not draws:
+        return float("nan"), float("nan")
+    low, high = np.percentile([statistic(rows) for rows in draws], [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _coverage(texts: Sequence[str]) -> float:
+    return float(np.mean([not outside(Question((text,))) for text in texts]))
+
+
+def _cells(router: Router) -> tuple[str, ...]:
+    span = f"{router.apgr_95[0]:.3f}–{router.apgr_95[1]:.3f}" if router.apgr_95 else "–"
+    rest = (router.cpt50, router.cpt80, router.auc, router.quality_at["0.4"], router.share_for["0.95"])
+    return (_number(router.apgr), span, *map(_number, rest))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,127 @@
+"""Trains a classifier on a person's own outcomes: one CSV in, one artefact and one table out."""
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from classifiers import artefact, metrics
+from classifiers.artefact import Manifest
+from classifiers.embed_store import EmbedStore, Progress
+from classifiers.encoder import DEFAULT_NAME
+from classifiers.features import NAMES
+from classifiers.heads.inputs import Floats, Targets, read_inputs
+from classifiers.learn import FEWEST, Learned, learn
+from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
+from classifiers.report import Report
+from classifiers.text import digest
+from classifiers.train import open_store
+
+SAMPLE_ROWS = 2000
+
+
+def train_own(
+    data: Path,
+    out_dir: Path,
+    *,
+    cache_dir: Path,
+    trained_on: str,
+    embedder: str | None = None,
+    threads: int = 2,
+    progress: Progress | None = None,
+) -> Report:
+    """Writes the artefact to `out_dir` and `report.json` beside it. A file without rows gives the shipped artefact.
+
+    `cache_dir` keeps embeddings between runs; `trained_on` is the date for the data card. Nothing of the shipped
+    classifier goes into it: labels belong to the models that earned them. Raises OutcomesRefused, EncoderMissing.
+    """
+    outcomes = read_outcomes(data)
+    if not len(outcomes):
+        return _shipped(out_dir)
+    if len(outcomes) < FEWEST:
+        raise OutcomesRefused(
+            f"{data} holds {len(outcomes)} prompts; at least {FEWEST} are needed, a few hundred are worth having "
+            "(a header alone gives the shipped classifier)"
+        )
+    store = open_store(cache_dir, embedder, threads, progress)
+    order = _without_meaning(outcomes)
+    learned, measured = fit_outcomes(outcomes, order, store)
+    manifest = Manifest(
+        format=artefact.FORMAT, name=data.stem, trained_on=trained_on, encoder=embedder or DEFAULT_NAME, width=384,
+        features=NAMES, heads=outcomes.models, tensors_sha256="", card=_card(data, outcomes), metrics=measured,
+        libraries=libraries(),
+    )  # fmt: skip
+    probe = store.vectors([artefact.PROBE_TEXT])[0]
+    artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe)
+    report = _report(outcomes, len(learned.kept), measured)
+    report.write(out_dir / "report.json")
+    return report
+
+
+def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tuple[Learned, dict[str, float]]:
+    """The blend of the rows in this order, and how it did on the rows it had not seen."""
+    texts = [outcomes.prompts.texts[at] for at in order]
+    quality = outcomes.quality[order]
+    targets = Targets(quality, np.ones(len(order)))
+    learned = learn(read_inputs(texts, store.vectors(texts)), targets)
+    return learned, held_out(learned.p_good, quality[learned.kept], outcomes.models)
+
+
+def held_out(p_good: Floats, quality: Floats, models: tuple[str, ...]) -> dict[str, float]:
+    """ECE and log loss per model; APGR where there is a gap between the models that could be recovered."""
+    found: dict[str, float] = {}
+    for at, model in enumerate(models):
+        found[f"ece_{model}"] = metrics.ece(p_good[:, at], quality[:, at])
+        found[f"log_loss_{model}"] = metrics.log_loss(p_good[:, at], quality[:, at])
+    first, last = first_and_last(models)
+    if quality[:, last].mean() > quality[:, first].mean():
+        found["apgr"] = metrics.apgr(p_good[:, last] - p_good[:, first], quality[:, first], quality[:, last])
+    return {name: round(value, 4) for name, value in found.items()}
+
+
+def libraries() -> dict[str, str]:
+    """The releases that made an artefact."""
+    return {package: version(package) for package in ("scikit-learn", "numpy", "sentence-transformers", "torch")}
+
+
+def _without_meaning(outcomes: Outcomes) -> list[int]:
+    """Positions by digest of the text: who is kept back for calibration must not depend on the order of the file."""
+    return sorted(range(len(outcomes)), key=lambda at: digest(outcomes.prompts.texts[at]))
+
+
+def _shipped(out_dir: Path) -> Report:
+    out_dir.mkdir(parents=True, exist_ok=True)
+    for name in (artefact.MANIFEST, artefact.TENSORS, "report.json"):
+        shutil.copyfile(artefact.SHIPPED / name, out_dir / name)
+    manifest = artefact.load(out_dir).manifest
+    rows = tuple((model, "0", "–", "–") for model in manifest.heads)
+    return Report(title=f"no outcomes: the shipped classifier, {manifest.name}", columns=_COLUMNS, rows=rows)
+
+
+def _card(data: Path, outcomes: Outcomes) -> Mapping[str, object]:
+    return {
+        "predicts": "P(the model answers well) for one turn of a user, one head per model",
+        "good": "the outcome column of each model, 0..1",
+        "data_sha256": hashlib.sha256(data.read_bytes()).hexdigest(),
+        "prompts": len(outcomes),
+        "mean_quality": {
+            model: round(float(mean), 4) for model, mean in zip(outcomes.models, outcomes.quality.mean(0), strict=True)
+        },
+        "not_for": "other models than these, and kinds of prompts that are not among these",
+    }
+
+
+_COLUMNS = ("model", "prompts", "mean quality", "ECE")
+
+
+def _report(outcomes: Outcomes, kept: int, measured: Mapping[str, float]) -> Report:
+    rows = tuple(
+        (model, str(len(outcomes)), f"{mean:.3f}", f"{measured[f'ece_{model}']:.3f}")
+        for model, mean in zip(outcomes.models, outcomes.quality.mean(0), strict=True)
+    )
+    apgr = f"APGR {measured['apgr']:.3f}" if "apgr" in measured else "no gap between the models to recover"
+    note = f"on {kept} prompts that were kept back: {apgr}; random is 0.5"
+    return Report(title="trained on own outcomes", columns=_COLUMNS, rows=rows, notes=(note,))
