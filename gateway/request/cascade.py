@@ -5,6 +5,7 @@ from collections.abc import Callable
 from backends.dialects.openai_chat.heard import asking_logprobs
 from backends.messages import ChatRequest, Event, Usage
 from gateway.request.escalations import Escalations
+from gateway.request.head_start import HeadStart
 from gateway.request.hold import HeldBack
 from gateway.request.judge import Judged
 from gateway.request.listen import Listener, wanted_of
@@ -49,7 +50,12 @@ class Cascade:
         return asking_logprobs(self._request, plan.tokens if self._request.stream else max(plan.tokens, WHOLE_TOKENS))
 
     def holding(
-        self, call: Call, hold: Hold | None, second: SecondOpinion | None, release: Callable[[], None]
+        self,
+        call: Call,
+        hold: Hold | None,
+        release: Callable[[], None],
+        second: SecondOpinion | None = None,
+        head_start: HeadStart | None = None,
     ) -> HeldBack | None:
         """What keeps the answer of `call` back, if anything does. `release` is called when it may leave."""
         if hold is None:
@@ -63,7 +69,12 @@ class Cascade:
             in_pieces=self._request.stream,
             shows_all=self._request.sampling.logprobs or not self._asks_logprobs(call),
             second=second,
+            head_start=head_start,
         )
+
+    def starts_early(self) -> bool:
+        """Whether the larger model may be asked before the verdict."""
+        return self._plan is not None and self._plan.early_under > 0 and self._request.stream
 
     def given_up(self, call: Call, held: HeldBack, usage: Usage | None) -> None:
         """`call` is abandoned for a larger model, which is listened to from here on."""
@@ -84,6 +95,7 @@ class Cascade:
         if plan is None or not self._began_small:
             return
         if self._follower is not None:
+            books.judgement = "escalated" if call.model == plan.to else "turned_back"
             self._escalations.learnt(self._route, gained=call.model == plan.to and self._is_better(call))
         if books.usage is not None:
             alone = spend_microusd(self._policy.models[plan.to].price, books.usage)

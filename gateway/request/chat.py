@@ -11,10 +11,11 @@ from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.request.affinity import Affinity
 from gateway.request.cascade import Cascade
-from gateway.request.drive import Drive, drive
+from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
+from gateway.request.job import Drive
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_error

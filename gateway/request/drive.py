@@ -4,23 +4,19 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backends.errors import UpstreamError
-from backends.messages import ChatRequest, Event
-from backends.upstream import Answer, Prepared, TimeLimits, UpstreamCall
+from backends.messages import Event
+from backends.upstream import Answer, Prepared
 from gateway.errors import Misconfigured, RouterError
-from gateway.live.in_force import Live, opened
-from gateway.request.affinity import Affinity
-from gateway.request.cascade import Cascade
+from gateway.request.beside import asked, head_start, second_opinion
 from gateway.request.egress import Egress, speaks
 from gateway.request.faults import from_reject, from_upstream, missed, outcome_of
-from gateway.request.hold import HeldBack
-from gateway.request.judge import Judged, reads_prompt
-from gateway.request.owner import Attempt, Owner
-from gateway.request.second import SecondOpinion
-from gateway.request.settle import Books, Tally
-from gateway.request.told import reason_of, told, why_escalated
+from gateway.request.hold import HeldBack, forget
+from gateway.request.job import Drive
+from gateway.request.owner import Attempt
+from gateway.request.settle import Tally
 from policies.advance import GivenUp, Outcome, Progress, advance, begin
 from policies.decision import Call, Hold, Reject
 
@@ -30,71 +26,19 @@ IN_REQUEST_LOG = frozenset(("rejected", "too_long", "unsupported"))
 """Failures whose words may quote the prompt; the request's own line has their code."""
 
 
-@dataclass(slots=True)
-class Drive:
-    """One request under way: what was decided, who holds what, where the answer goes, and the books.
-
-    `total_at`, on the event loop's clock, bounds all attempts together.
-    """
-
-    live: Live
-    request: ChatRequest
-    salt: bytes
-    judged: Judged
-    affinity: Affinity
-    owner: Owner
-    out: Egress
-    books: Books
-    cascade: Cascade
-    total_at: float
-    failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
-
-    def prepared(self, call: Call) -> Prepared:
-        """The prompt as this model reads it; of one that nobody reads but the replica itself, the length."""
-        known = self.judged.prepared.get(call.model)
-        if known is None:
-            replica = self.live.replica(call)
-            known = (
-                opened(replica).prepare(self.request, self.salt)
-                if reads_prompt(self.live.replicas[call.model])
-                else Prepared(tokens=self.judged.facts.prompt_tokens, exact=False)
-            )
-            self.judged.prepared[call.model] = known
-        return known
-
-    def reason(self, call: Call) -> str:
-        """Why `call` is asked."""
-        given_up = self.books.abandoned_by
-        if (
-            given_up is None
-            or any(gone.model == call.model for gone, _ in self.failures)
-            or call.model == given_up.model
-        ):
-            return reason_of(self.judged.decision.reason, call, self.failures)
-        return why_escalated(call, given_up, self.books.why_given_up)
-
-    def announce(self, call: Call) -> None:
-        """From here on the client may get what `call` says, with this head."""
-        self.books.asked = call
-        self.books.reason = self.reason(call)
-        self.out.attempt(call, {**told(self.books), **self.affinity.told(self.prepared(call))})
-
-    def limits(self, now: float) -> TimeLimits:
-        set_ = self.live.policy.resilience
-        left_s = max(0.001, self.total_at - now)
-        first_s = min(set_.first_content_s, left_s)
-        return TimeLimits(connect_s=set_.connect_s, first_content_s=first_s, gap_s=set_.gap_s, total_s=left_s)
-
-
 async def drive(job: Drive) -> None:
     """Perform the decision. Raises RouterError while nothing has left; later an error ends the stream in words."""
     progress = begin(job.judged.decision, job.live.policy.resilience)
     if progress.rejected is not None:
         raise refusal(job, progress.rejected)
     outcome = Outcome()
-    while progress.step is not None:
-        outcome = await perform(progress, progress.step, job)
-        progress = advance(progress, outcome)
+    try:
+        while progress.step is not None:
+            outcome = await perform(progress, progress.step, job)
+            progress = advance(progress, outcome)
+    finally:
+        if job.head_start is not None:
+            await job.head_start.aclose()
     if progress.sends_kept and progress.second_best is not None:
         await send_kept(progress.second_best, job)
     elif outcome.failed is not None:
@@ -132,6 +76,7 @@ class Trial:
     attempt: Attempt
     tally: Tally
     held: HeldBack | None
+    begun: "asyncio.Task[Answer] | None" = None
 
     @property
     def given_up(self) -> GivenUp:
@@ -141,10 +86,16 @@ class Trial:
 async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
     """Raises UpstreamError. Whatever happens, the attempt ends and enters the books."""
     prepared = job.prepared(call)
-    attempt = job.owner.attempt(call, prepared.tokens, job.judged.resident_tokens(call))
-    second = second_opinion(hold, job)
-    held = job.cascade.holding(call, hold, second, release=lambda: job.announce(call))
-    trial = Trial(call, prepared, attempt, Tally(prepared.tokens), held)
+    begun = job.head_start.take(call) if job.head_start is not None else None
+    if begun is not None:
+        attempt = job.owner.adopt(begun[0])
+    else:
+        attempt = job.owner.attempt(call, prepared.tokens, job.judged.resident_tokens(call))
+    if job.head_start is not None:
+        await job.head_start.aclose()
+    second, job.head_start = second_opinion(hold, job), head_start(hold, job)
+    held = job.cascade.holding(call, hold, lambda: job.announce(call), second, job.head_start)
+    trial = Trial(call, prepared, attempt, Tally(prepared.tokens), held, begun[1] if begun is not None else None)
     job.announce(call)
     try:
         await relay(trial, job)
@@ -153,6 +104,7 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
         raise
     finally:
         book(call, job, trial.tally)
+        await forget(trial.begun)
         await attempt.end("cancelled", trial.tally.best_usage)
         if second is not None:
             await second.aclose()
@@ -162,16 +114,6 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
     else:
         job.cascade.answered(call)
     return trial.given_up
-
-
-def second_opinion(hold: Hold | None, job: Drive) -> SecondOpinion | None:
-    """Another model, asked the same at the same time."""
-    if hold is None or hold.second is None:
-        return None
-    prepared, limits = job.prepared(hold.second), job.limits(asyncio.get_running_loop().time())
-    attempt = job.owner.aside(hold.second, prepared.tokens)
-    asked = UpstreamCall(request=job.request, prepared=prepared, limits=limits, headers=attempt.trace_headers)
-    return SecondOpinion(hold.second, attempt, asked)
 
 
 async def relay(trial: Trial, job: Drive) -> None:
@@ -193,9 +135,7 @@ async def relay(trial: Trial, job: Drive) -> None:
         async with asyncio.timeout_at(first_at) as deadline:
             await job.affinity.sent(trial.call, trial.prepared)
             request = job.cascade.asking(trial.call, trial.held)
-            answer = await attempt.start(
-                UpstreamCall(request=request, prepared=trial.prepared, limits=limits, headers=attempt.trace_headers)
-            )
+            answer = await (trial.begun or attempt.start(asked(request, trial.prepared, limits, attempt)))
             await pass_on(answer, trial.held, seen, job.out)
             if trial.given_up:
                 return

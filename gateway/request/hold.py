@@ -6,16 +6,20 @@ Bounded in tokens and in time. It passes everything on after a good verdict, and
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from backends.messages import Event
 from backends.upstream import Answer
 from gateway.request.egress import speaks
+from gateway.request.head_start import HeadStart
 from gateway.request.listen import Listener, unmarked
 from gateway.request.second import SecondOpinion
 from policies.advance import GivenUp
 from policies.escalate.plan import Escalation
 from policies.escalate.said import Said
 from policies.escalate.verdict import Verdict
+
+T = TypeVar("T")
 
 Judge = Callable[[Said, Said | None], Verdict]
 """Of what was said, and of what another model said to the same."""
@@ -38,12 +42,14 @@ class HeldBack:
     in_pieces: bool
     shows_all: bool
     second: SecondOpinion | None = None
+    head_start: HeadStart | None = None
     listener: Listener = field(default_factory=Listener)
     events: list[Event] = field(default_factory=list)
     verdict: Verdict | None = None
     given_up: GivenUp = ""
     _until: float | None = None
     _over: bool = False
+    _looked: bool = False
 
     async def through(self, answer: Answer, seen: Callable[[Event], None]) -> AsyncGenerator[Event, None]:
         """Events for the client. `seen` is told of each when it arrives. Raises what the answer raises."""
@@ -85,6 +91,8 @@ class HeldBack:
         shown = self._passed(event, seen)
         if shown is not None:
             self.events.append(shown)
+        if self.head_start is not None and not self._looked and 2 * self.listener.tokens >= self.plan.tokens:
+            self._look_ahead(self.head_start)
         full = self.in_pieces and self.listener.tokens >= self.plan.tokens and not self.listener.ending
         return self._over or full
 
@@ -107,10 +115,18 @@ class HeldBack:
             self.given_up = "whole" if self._over else "part"
         else:
             self.released(self.verdict, self.verdict.escalates)
+            if self.head_start is not None:
+                await self.head_start.aclose()
+
+    def _look_ahead(self, head_start: HeadStart) -> None:
+        """Half of the window is full: whoever may be needed soon is asked now."""
+        self._looked = True
+        if self.judge(self.listener.said(), None).p_correct < self.plan.early_under:
+            head_start.begin()
 
 
-async def forget(pending: "asyncio.Future[Event | None] | None") -> None:
-    """An event that nobody waits for any more; whoever produces it is closed next."""
+async def forget(pending: "asyncio.Future[T] | None") -> None:
+    """What nobody waits for any more; whoever produces it is closed next."""
     if pending is None:
         return
     pending.cancel()

@@ -77,6 +77,12 @@ class Owner:
         observation = self._observation.attempt(call, self.attempts, None)
         return Attempt(self.live.replica(call), tokens, observation)
 
+    def adopt(self, attempt: Attempt) -> Attempt:
+        """An attempt that began beside another one is the one that counts from here on."""
+        self.attempts += 1
+        self._attempt = attempt
+        return attempt
+
     async def __aexit__(self, *_: object) -> None:
         try:
             if self._attempt is not None:

@@ -27,6 +27,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
 
     Until `tokens` have come, or `hold_s` has passed since the first of them, nothing reaches a streaming client.
     `at_most` is the share of the route's requests that may escalate. `weights` by model, "" for all others.
+    `early_under`: when the chance is below it at half of the window, `to` is asked already; 0: never.
     `second` is a model whose answer is compared, where the answer leaves in one piece, or "".
     `logprobs_of` are the models that can be asked for the probabilities of their tokens.
     """
@@ -39,6 +40,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     hold_s: float = 0.4
     at_most: float = 1.0
     second: str = ""
+    early_under: float = 0.0
     weights: Mapping[str, Weights] = {}
     logprobs_of: frozenset[str] = frozenset()
 

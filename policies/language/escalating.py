@@ -74,6 +74,10 @@ def escalation_meaning(draft: Draft) -> Iterator[Problem]:
             yield draft.at_value(
                 ("escalations", name, "second_opinion"), f"is {entry.to} itself, which would answer anyway"
             )
+        early = entry.start_early
+        if early is not None and early.under < entry.when.p_correct.under:
+            told = "is below the chance that escalates; an early start has to come earlier"
+            yield draft.at_value(("escalations", name, "start_early", "under"), told)
         if entry.signals is not None and "agreement" in entry.signals and entry.second_opinion is None:
             yield draft.at_key(("escalations", name, "signals"), "asks for agreement; add second_opinion: MODEL")
         if name not in used:
@@ -118,6 +122,7 @@ def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str], weight
         tokens=entry.hold_back.tokens,
         hold_s=entry.hold_back.at_most,
         at_most=entry.at_most,
+        early_under=entry.start_early.under if entry.start_early is not None else 0.0,
         second=entry.second_opinion or "",
         weights=weights,
         logprobs_of=asked,

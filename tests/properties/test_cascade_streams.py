@@ -112,9 +112,9 @@ def test_no_cascaded_stream_speaks_with_two_voices_or_ends_twice_or_comes_late(f
     seen: Counter[str] = Counter()
 
     async def play() -> None:
-        stage = Stage()
+        stages = Stage(), Stage(msgspec.structs.replace(PLAN, early_under=0.9))
         for number in range(first, first + PART):
-            await one(number, stage, seen)
+            await one(number, stages[number % 2], seen)
 
     run_virtual(play())
 

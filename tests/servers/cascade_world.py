@@ -15,10 +15,11 @@ from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.affinity import Affinity
 from gateway.request.cascade import Cascade
-from gateway.request.drive import Drive, drive
+from gateway.request.drive import drive
 from gateway.request.egress import StreamEgress, WholeEgress
 from gateway.request.identity import ANONYMOUS
 from gateway.request.ingress import AsgiEvent
+from gateway.request.job import Drive
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.settle import Books

@@ -64,6 +64,11 @@ class EscalationEntry(Closed):
     hold_back: HoldBackEntry = Field(
         default_factory=HoldBackEntry, description="How much of a stream is judged; a whole answer is judged whole."
     )
+    start_early: Below | None = Field(
+        default=None,
+        description="Ask `to` already when, at half of the window's tokens, the chance is below this; unused, it is closed.",
+        examples=[{"under": "85%"}],
+    )
     at_most: OfRequests = Field(
         default="100% of requests",
         validate_default=True,

@@ -82,6 +82,7 @@ def test_fitted_weights_stand_before_the_prior() -> None:
             "[agreement, ",
             "10:5 escalations.careful.signals asks for agreement; add second_opinion",
         ),
+        ("signals:", "start_early: {under: 60%}\n    signals:", "10:26 escalations.careful.start_early.under is below"),
         ("70%", "70", "9:31 escalations.careful.when.p_correct.under needs a unit: 70%"),
         ("70%", "100%", "9:31 escalations.careful.when.p_correct.under should be above 0% and below 100%"),
         ("12% of requests", "12%", '12:14 escalations.careful.at_most should be a share of requests, such as "12% of'),

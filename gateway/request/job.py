@@ -1,0 +1,74 @@
+"""One request under way, as every part of its driving sees it."""
+
+from dataclasses import dataclass, field
+
+from backends.errors import UpstreamError
+from backends.messages import ChatRequest
+from backends.upstream import Prepared, TimeLimits
+from gateway.live.in_force import Live, opened
+from gateway.request.affinity import Affinity
+from gateway.request.cascade import Cascade
+from gateway.request.egress import Egress
+from gateway.request.head_start import HeadStart
+from gateway.request.judge import Judged, reads_prompt
+from gateway.request.owner import Owner
+from gateway.request.settle import Books
+from gateway.request.told import reason_of, told, why_escalated
+from policies.decision import Call
+
+
+@dataclass(slots=True)
+class Drive:
+    """One request under way: what was decided, who holds what, where the answer goes, and the books.
+
+    `total_at`, on the event loop's clock, bounds all attempts together.
+    """
+
+    live: Live
+    request: ChatRequest
+    salt: bytes
+    judged: Judged
+    affinity: Affinity
+    owner: Owner
+    out: Egress
+    books: Books
+    cascade: Cascade
+    total_at: float
+    failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
+    head_start: HeadStart | None = None
+
+    def prepared(self, call: Call) -> Prepared:
+        """The prompt as this model reads it; of one that nobody reads but the replica itself, the length."""
+        known = self.judged.prepared.get(call.model)
+        if known is None:
+            replica = self.live.replica(call)
+            known = (
+                opened(replica).prepare(self.request, self.salt)
+                if reads_prompt(self.live.replicas[call.model])
+                else Prepared(tokens=self.judged.facts.prompt_tokens, exact=False)
+            )
+            self.judged.prepared[call.model] = known
+        return known
+
+    def reason(self, call: Call) -> str:
+        """Why `call` is asked."""
+        given_up = self.books.abandoned_by
+        if (
+            given_up is None
+            or any(gone.model == call.model for gone, _ in self.failures)
+            or call.model == given_up.model
+        ):
+            return reason_of(self.judged.decision.reason, call, self.failures)
+        return why_escalated(call, given_up, self.books.why_given_up)
+
+    def announce(self, call: Call) -> None:
+        """From here on the client may get what `call` says, with this head."""
+        self.books.asked = call
+        self.books.reason = self.reason(call)
+        self.out.attempt(call, {**told(self.books), **self.affinity.told(self.prepared(call))})
+
+    def limits(self, now: float) -> TimeLimits:
+        set_ = self.live.policy.resilience
+        left_s = max(0.001, self.total_at - now)
+        first_s = min(set_.first_content_s, left_s)
+        return TimeLimits(connect_s=set_.connect_s, first_content_s=first_s, gap_s=set_.gap_s, total_s=left_s)
