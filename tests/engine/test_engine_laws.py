@@ -29,9 +29,9 @@ def prompts(count, seed=0, *, lengths=(1, 60)):
     return [tuple(random.randrange(15) for _ in range(random.randint(*lengths))) for _ in range(count)]
 
 
-def jobs_of(sampling, count=8, **fields):
+def jobs_of(sampling, count=8, *, lengths=(1, 60), **fields):
     stop = fields.pop("stop", ("abc", "nn"))
-    return [job(prompt, 40, sampling, stop=stop, **fields) for prompt in prompts(count)]
+    return [job(prompt, 40, sampling, stop=stop, **fields) for prompt in prompts(count, lengths=lengths)]
 
 
 def told(answers):
@@ -237,6 +237,27 @@ def test_a_prefix_that_is_computed_in_odd_chunks_is_still_computed_once():
     run(batch, jobs)
 
     assert batch.scheduler.computed_tokens == 160 + 4 + 4 * 2
+
+
+@pytest.mark.parametrize("rows", [17, 41, 63])
+def test_a_chunk_that_is_not_the_last_of_its_prompt_ends_at_a_block_boundary(rows):
+    """So what a prompt has computed is whole blocks, and blocks that another has computed meanwhile can follow them."""
+
+    class Watching(PrefixModel):
+        cut = 0
+
+        def forward(self, step):
+            for row in np.flatnonzero(np.diff(step.sequence, append=-1)):
+                if row not in step.logit_rows:
+                    assert (step.positions[row] + 1) % 16 == 0
+                    self.cut += 1
+            return super().forward(step)
+
+    model = Watching(blocks=100)
+
+    run(batch_of(model, ENDLESS, budget=Budget(mixed_rows=rows, prefill_rows=rows)), jobs_of(GREEDY, lengths=(50, 150)))
+
+    assert model.cut > 10
 
 
 def test_a_whole_prompt_in_the_cache_still_gets_its_last_token_computed():
