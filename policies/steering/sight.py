@@ -7,7 +7,8 @@ import msgspec
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts
-from policies.pickers.preference import Preference, prefer
+from policies.pickers.preference import prefer
+from policies.pickers.within_target import chances
 from policies.policy import Choose, Policy, Route, Target
 from policies.steering.window import Rise, Sighting, Sightings
 from policies.targets import cheapest, climb
@@ -33,9 +34,11 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     amounts = charges if target.kind == "cost" else preference.chance
     if amounts is None or not amounts[target.of] or not charges[target.of]:
         return None
-    models = open_models(choose, seen.decision, preference, choice.model)
-    costs = [charges[model] / charges[target.of] for model in models]
-    start, rises = _rises(models, costs, preference.chance or {}, amounts)
+    ways = turns_that_decide(policy, choose, seen.estimate) if preference.chance is not None else ()
+    models = sorted(
+        open_models(seen.decision, choice.model, charges) if ways else (choice.model,), key=charges.__getitem__
+    )
+    start, rises = _rises(models, [charges[model] / charges[target.of] for model in models], ways, amounts)
     return Sighting(seen.facts.tenant, amounts[target.of], amounts[start], rises, amounts[choice.model])
 
 
@@ -50,13 +53,23 @@ def sights(policy: Policy, route: Route, choose: Choose, seen: Iterable[Decided]
     return Sightings(*found)
 
 
-def open_models(choose: Choose, decision: Decision, preference: Preference, chosen: str) -> Sequence[str]:
-    """The models among which the line decided; the chosen one alone where it had no say."""
-    if preference.chance is None:
-        return (chosen,)
-    ready = {candidate.model for candidate in decision.candidates}
-    rank = preference.rank
-    return [model for model in choose.among if model in ready and rank[model] == rank[chosen]]
+def turns_that_decide(policy: Policy, choose: Choose, estimate: Estimate) -> Sequence[Mapping[str, float]]:
+    """P(good) by model of the turns that take a conversation where it is: this one, or whichever needs most, or the first.
+
+    As if the line had always been where it is put: solved on where its floor happens to be, a line would swing with the
+    time for which floors are remembered.
+    """
+    turns = {"freely": (estimate.p_good,), "never": (*estimate.earlier, estimate.p_good)[:1]}.get(
+        policy.may_move, (*estimate.earlier, estimate.p_good)
+    )
+    known = [chances(choose, policy.models, p_good) for p_good in turns]
+    return [chance for chance in known if chance is not None]
+
+
+def open_models(decision: Decision, chosen: str, ladder: Iterable[str]) -> Sequence[str]:
+    """The models of the ladder that were ready to answer."""
+    ready = {candidate.model for candidate in decision.candidates} | {chosen}
+    return [model for model in ladder if model in ready]
 
 
 def _charges(policy: Policy, route: Route, choose: Choose, facts: Facts) -> Mapping[str, float]:
@@ -67,12 +80,19 @@ def _charges(policy: Policy, route: Route, choose: Choose, facts: Facts) -> Mapp
 
 
 def _rises(
-    models: Sequence[str], costs: Sequence[float], chance: Mapping[str, float], amounts: Mapping[str, float]
+    models: Sequence[str], costs: Sequence[float], ways: Sequence[Mapping[str, float]], amounts: Mapping[str, float]
 ) -> tuple[str, tuple[Rise, ...]]:
-    """The model at which a request begins, and where it rises from there."""
-    chances = [chance.get(model, 0.0) for model in models]
-    start = cheapest(costs, chances)
-    moves = climb(costs, chances, start)
-    return models[start], tuple(
-        [Rise(move.loss, amounts[models[move.joined]] - amounts[models[move.left]]) for move in moves]
-    )
+    """The model at which a request begins, and where it rises from there; cheapest model first. The dearest of what its
+    turns need counts."""
+    at, moves = 0, list[tuple[float, int]]()
+    for chance in ways:
+        p_good = [chance[model] for model in models]
+        start = cheapest(costs, p_good)
+        at = max(at, start)
+        moves.extend((move.loss, move.joined) for move in climb(costs, p_good, start))
+    first, rises = models[at], list[Rise]()
+    for loss, to in sorted(moves):
+        if to > at:
+            rises.append(Rise(loss, max(0.0, amounts[models[to]] - amounts[models[at]])))
+            at = to
+    return first, tuple(rises)

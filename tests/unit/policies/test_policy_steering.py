@@ -1,5 +1,6 @@
 """Laws of lines that follow the traffic: targets hold, steps are small, and no tenant moves what the others get."""
 
+from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise
 from random import Random
 
@@ -7,7 +8,7 @@ import pytest
 from deciding_world import SMALL
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from steered_traffic import IDLE, Gateway, requests, share, solved_for
+from steered_traffic import IDLE, Gateway, Request, requests, share, solved_for
 
 from policies.decide import decide
 from policies.estimates import Estimate
@@ -78,6 +79,31 @@ def test_the_line_settles_after_a_shift_and_does_not_swing() -> None:
     assert middle / min(settled) < 1.5
     swings = [max(part) / min(part) for part in (settled[: len(settled) // 2], settled[len(settled) // 2 :])]
     assert swings[1] < swings[0] * 1.25, "swings do not grow"
+
+
+def conversations(seed: int, count: int) -> Iterator[Request]:
+    """Turns of many conversations, in turn: most requests have a history."""
+    random, open_ones = Random(seed), list[list[Mapping[str, float]]]()
+    for facts, estimate in requests(seed, count):
+        if not open_ones or random.random() < 0.4:
+            open_ones.append([])
+        history = random.choice(open_ones[-40:])
+        yield facts, Estimate(p_good=estimate.p_good, earlier=tuple(history))
+        history.append(estimate.p_good)
+        if len(history) > 5:
+            open_ones.remove(history)
+
+
+def test_conversations_that_keep_their_tier_do_not_make_the_line_swing() -> None:
+    """Their floor lags behind the line by an hour. A line that was solved on where the floor is would fall for an hour, and
+    rise when that is over, and so for ever."""
+    gateway = Gateway(solved_for(COST))
+    for start in range(4):
+        gateway.serve(conversations(start, 1_500), now=start * 3_700.0)
+    losses = [line.loss for line in gateway.lines[100:]]
+    middle = sorted(losses)[len(losses) // 2]
+    assert max(losses) / middle < 1.7
+    assert middle / min(losses) < 1.7
 
 
 def test_two_processes_that_share_nothing_hold_the_target_together() -> None:
