@@ -6,6 +6,7 @@ import msgspec
 
 from policies.facts import Ability
 
+Device = Literal["auto", "cpu", "cuda"]
 Precision = Literal["float32", "bfloat16", "int8", "int4"]
 KvPrecision = Literal["native", "int8"]
 """Of keys and values: "native" is what the precision of the weights brings along."""
@@ -39,7 +40,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     `draft` is the model that drafts with `speculate` "draft"; empty, it is the same weights at `draft_precision`.
     `precision` None is what the weights are held in, else bfloat16; `draft_precision` alike, else int4.
-    `temperature` and `top_p` hold for requests that state none.
+    `temperature` and `top_p` hold for requests that state none. `graphs`: passes as CUDA graphs, on a CUDA device.
     """
 
     weights: str
@@ -50,6 +51,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     draft_precision: Precision | None = None
     kv_tokens: int = 32_768
     kv_precision: KvPrecision = "native"
+    device: Device = "auto"
+    graphs: bool = False
     max_running: int = 64
     temperature: float = 1.0
     top_p: float = 1.0

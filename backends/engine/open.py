@@ -15,14 +15,15 @@ from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
+from backends.engine.models.device import chosen
 from backends.engine.models.heap import give_back
-from backends.engine.spec import CodedSource
+from backends.engine.spec import CodedSource, ModelSpec, TensorSource
 from backends.engine.speculate import Speculator
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.held import precision_of
 from backends.engine.weights.opening import OpenedWeights, open_weights
 from backends.engine.weights.told import told
-from policies.catalogue import Run
+from policies.catalogue import Precision, Run
 
 log = logging.getLogger("turnout.engine")
 
@@ -36,10 +37,11 @@ def open_engine(
     """Reads what describes the models and their tokenizers now, loads and warms the models in the background.
 
     `path` is a directory or a GGUF file, and so is `draft`: the weights that `run.draft` names, the same ones when None.
-    Raises what `open_weights` raises, and WeightsError for a draft that speaks other tokens, for a precision that the
-    weights do not have, and with `calls_tools` for a model that cannot.
+    Raises DeviceMissing, what `open_weights` raises, and WeightsError for a draft that speaks other tokens, for a precision
+    that the weights do not have, and with `calls_tools` for a model that cannot.
     `LocalUpstream.load` tells when it is ready.
     """
+    chosen(run.device)
     weights = open_weights(path)
     if calls_tools and weights.tokenizer.call_format is None:
         raise WeightsError(f"{path.name} cannot call tools: its chat template takes none, or in a form unknown here")
@@ -104,13 +106,18 @@ def _model_drafter(run: Run, draft: OpenedWeights, vocab_size: int) -> ModelDraf
         precision=precision_of(draft.source, run.draft_precision, "int4"),
         kv_tokens=run.kv_tokens,
         kv_precision=run.kv_precision,
+        device=run.device,
+        graphs=run.graphs,
     )
     model = model_of(own, draft)
     return ModelDrafter(model, vocab_size, time.perf_counter, StepCosts(measured(model, time.perf_counter)))
 
 
 def model_of(run: Run, weights: OpenedWeights) -> LanguageModel:
-    """Native kernels where they can be built, else torch; both give a row's logits whatever its batch."""
+    """Torch on CUDA where that is the device; on the CPU native kernels where they can be built, else torch.
+
+    Raises DeviceMissing.
+    """
     model = _loaded(run, weights)
     give_back()
     return model
@@ -121,6 +128,8 @@ def _loaded(run: Run, weights: OpenedWeights) -> LanguageModel:
 
     spec, precision = weights.spec, precision_of(weights.source, run.precision)
     source = told(weights.source, spec, lambda share: log.info("%s: %d %% read", run.weights, share), time.monotonic)
+    if chosen(run.device) == "cuda":
+        return _on_cuda(run, spec, source, precision)
     why_not = native_model.available_for(spec)
     if why_not is None:
         return native_model.NativeModel(spec, source, precision, _blocks(run), kv_precision=run.kv_precision)
@@ -128,6 +137,16 @@ def _loaded(run: Run, weights: OpenedWeights) -> LanguageModel:
     from backends.engine.models.torch_model import TorchModel
 
     return TorchModel(spec, source, precision, _blocks(run), kv_precision=run.kv_precision)
+
+
+def _on_cuda(run: Run, spec: ModelSpec, source: TensorSource, precision: Precision) -> LanguageModel:
+    from backends.engine.layers.graphs import CudaCapture
+    from backends.engine.models.torch_model import TorchModel
+
+    capture = CudaCapture() if run.graphs else None
+    return TorchModel(
+        spec, source, precision, _blocks(run), kv_precision=run.kv_precision, device="cuda", capture=capture
+    )
 
 
 def _blocks(run: Run) -> int:

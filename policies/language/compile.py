@@ -117,6 +117,8 @@ def _run(entry: RunEntry) -> Run:
         draft_precision=entry.draft_precision,
         kv_tokens=entry.kv,
         kv_precision=entry.kv_precision,
+        device=entry.device,
+        graphs=entry.graphs,
         temperature=entry.sampling.temperature,
         top_p=entry.sampling.top_p,
         max_running=entry.max_running,

@@ -78,6 +78,7 @@ def _place(fault: ErrorDetails, root: Node, path: Path) -> At:
         "empty_range",
         "expects_nothing",
         "no_draft",
+        "no_graphs",
         "no_worker",
         "moves_freely",
     )

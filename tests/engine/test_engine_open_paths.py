@@ -7,8 +7,9 @@ import pytest
 from saved_models import make, save
 
 from backends.engine.models import native_model
+from backends.engine.models.device import DeviceMissing, torch_has_cuda
 from backends.engine.models.torch_model import TorchModel
-from backends.engine.open import model_of
+from backends.engine.open import model_of, open_engine
 from backends.engine.weights.opening import open_weights
 from policies.catalogue import Run
 
@@ -41,3 +42,11 @@ def test_a_model_that_native_kernels_run_needs_no_words(weights, caplog):
 
     assert isinstance(model, native_model.NativeModel)
     assert caplog.messages == []
+
+
+def test_a_device_that_is_not_there_is_told_before_weights_are_read(tmp_path):
+    if torch_has_cuda():
+        pytest.skip("a CUDA device is here")
+
+    with pytest.raises(DeviceMissing, match="`device: auto` takes the CPU"):
+        open_engine(Run(weights="mine", device="cuda"), tmp_path / "no such weights")

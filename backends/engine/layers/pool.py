@@ -44,16 +44,21 @@ class Pool:
         """Zero blocks that a sequence begins. What an earlier owner left, were it not finite, would outlive its mask."""
         self.kv.index_fill_(2, blocks, 0.0)
 
-    def reach(self, tables: Sequence[NDArray[np.int32]], size: int) -> Reach:
-        """The blocks of each table, filled up with zeros to `size` positions; seen in place where one's lie in a row."""
+    def reach(self, tables: Sequence[NDArray[np.int32]], size: int, *, in_place: bool = True) -> Reach:
+        """The blocks of each table, filled up with zeros to `size` positions; seen in place, if so wanted, where one's lie
+        in a row."""
         wanted = size // BLOCK_TOKENS
         first = int(tables[0][0]) if len(tables[0]) else self.zeros
-        if len(tables) == 1 and np.array_equal(tables[0], np.arange(first, first + wanted, dtype=np.int32)):
+        if (
+            in_place
+            and len(tables) == 1
+            and np.array_equal(tables[0], np.arange(first, first + wanted, dtype=np.int32))
+        ):
             return _InPlace(list(self.kv[:, :, first : first + wanted].flatten(2, 3).unbind(0)))
         padded = np.full((len(tables), wanted), self.zeros, np.int64)
         for row, table in zip(padded, tables, strict=True):
             row[: len(table)] = table
-        return _Gathered(self.layers, torch.from_numpy(padded.ravel()).to(self.kv.device), size)
+        return _Gathered(self.layers, sent(padded.ravel(), self.kv.device), size)
 
 
 def write(layer: Tensor, slots: Tensor, kv: Tensor, is_int8: bool) -> None:
@@ -100,6 +105,12 @@ class _Gathered:
         found = self._layers[layer].view(heads, -1, BLOCK_TOKENS, width).index_select(1, self._index)
         keys, values = found.view(2, -1, self._size, width).unbind(0)
         return Tile(keys.transpose(1, 2), values)
+
+
+def sent(values: NDArray[np.generic], device: torch.device) -> Tensor:
+    """On the device; to a GPU from pinned memory, so that nothing waits for the copy."""
+    here = torch.from_numpy(values)
+    return here.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else here.to(device)
 
 
 def in_tiles(blocks: int, largest: int) -> Sequence[tuple[int, int]]:

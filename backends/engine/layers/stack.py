@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -36,6 +37,12 @@ class Paging:
     back: Tensor
 
 
+class Passing(Protocol):
+    """One pass: (m, hidden) → the same. turns: (m, 1, head_dim / 2), what each row's position turns a rotary pair by."""
+
+    def __call__(self, hidden: Tensor, turns: Tensor, paging: Paging) -> Tensor: ...
+
+
 class Stack:
     """All layers, one after the other."""
 
@@ -45,7 +52,7 @@ class Stack:
         self._heads, self._width, self._scale = spec.heads, spec.heads * spec.head_dim, spec.head_dim**-0.5
 
     def __call__(self, hidden: Tensor, turns: Tensor, paging: Paging) -> Tensor:
-        """(m, hidden) → the same, in place. turns: (m, 1, head_dim / 2), what each row's position turns a rotary pair by."""
+        """In place."""
         for index, (layer, kv) in enumerate(zip(self.layers, paging.layers, strict=True)):
             vectors = layer.project(hidden, turns)
             write(kv, paging.slots, vectors[:, self._heads :], self._is_int8)

@@ -20,8 +20,11 @@ _SEQUENCES = (1, 2, 3, 4, 6, 8, 12, 16)
 _HEAD_ROWS = tuple(size for size in _ROWS if size <= 32)
 
 
-def measured_sizes(spec: ModelSpec, layer: Layer, turn: Tensor) -> Sizes:
-    """Measured on one layer, since all have the same shapes. turn: (1, 1, head_dim / 2), some position's rotation."""
+def measured_sizes(spec: ModelSpec, layer: Layer, logits: Callable[[Tensor], Tensor], turn: Tensor) -> Sizes:
+    """Measured on one layer, since all have the same shapes, and on the last norm and the head, which are `logits`.
+
+    turn: (1, 1, head_dim / 2), some position's rotation.
+    """
     rows = tuple(size for size in _ROWS if spec.hidden <= _WIDE or size <= 64)
 
     def through(hidden: Tensor) -> Tensor:
@@ -36,12 +39,17 @@ def measured_sizes(spec: ModelSpec, layer: Layer, turn: Tensor) -> Sizes:
         queries=queries,
         sequences=agreeing(_SEQUENCES, attention.same_sequences(queries, tile)),
         tile=tile,
+        head=agreeing(_HEAD_ROWS, _same(logits, _noise(_HEAD_ROWS[-1], spec.hidden, device=turn.device))),
     )
 
 
-def head_sizes(spec: ModelSpec, logits: Callable[[Tensor], Tensor], device: torch.device) -> tuple[int, ...]:
-    """Agreeing row counts of the last norm and the head."""
-    return agreeing(_HEAD_ROWS, _same(logits, _noise(_HEAD_ROWS[-1], spec.hidden, device=device)))
+def few(sizes: Sizes) -> Sizes:
+    """Powers of two, and tiles of 128 or more: what graphs are captured for. What has none of these keeps its largest."""
+
+    def kept(given: tuple[int, ...], least: int = 1) -> tuple[int, ...]:
+        return tuple(size for size in given if size >= least and size.bit_count() == 1) or given[-1:]
+
+    return Sizes(kept(sizes.rows), kept(sizes.queries), kept(sizes.sequences), kept(sizes.tile, 128), sizes.head)
 
 
 def _same(run: Callable[[Tensor], Tensor], noise: Tensor) -> Callable[[int, int], bool]:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from backends.engine.api import BLOCK_TOKENS, Step
 from backends.engine.layers.agreement import cut, fitting
-from backends.engine.layers.pool import Pool, in_tiles
+from backends.engine.layers.pool import Pool, in_tiles, sent
 from backends.engine.layers.stack import Group, Paging
 
 MOST_SCORES = 1 << 24
@@ -23,12 +23,14 @@ MOST_SCORES = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Agreeing sizes: rows of a pass, rows of one sequence that attend together, sequences that do, positions of one tile."""
+    """Agreeing sizes: rows of a pass, rows of one sequence that attend together, sequences that do, positions of one tile,
+    rows of the head."""
 
     rows: tuple[int, ...]
     queries: tuple[int, ...]
     sequences: tuple[int, ...]
     tile: tuple[int, ...]
+    head: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,19 @@ class Pass:
 
 
 class Planner:
-    """Lays steps out for one pool and one set of agreeing sizes."""
+    """Lays steps out for one pool and one set of agreeing sizes.
 
-    def __init__(self, pool: Pool, sizes: Sizes, heads: int, kv_heads: int, window: int | None) -> None:
+    Where padding costs more than calls, on a CPU, sequences attend together when they are about as long, and one alone is
+    read in place. Where `calls_cost` more, and graphs want few shapes, all with as many rows attend together, gathered.
+    """
+
+    def __init__(
+        self, pool: Pool, sizes: Sizes, heads: int, kv_heads: int, window: int | None, *, calls_cost: bool = False
+    ) -> None:
         self.pool, self.sizes, self.window = pool, sizes, window
         self.heads, self.kv_heads, self.group = heads, kv_heads, heads // kv_heads
         self.device = pool.kv.device
+        self._calls_cost = calls_cost
 
     def passes(self, step: Step) -> Iterator[Pass]:
         """The step's rows in order. An earlier pass holds earlier positions, so its rows never look into a later one."""
@@ -89,12 +98,13 @@ class Planner:
     def _together(
         self, step: Step, positions: NDArray[np.int32], sequence: NDArray[np.int32]
     ) -> Iterator[Sequence[Piece]]:
-        """Pieces as they attend together: of one size, and none with more than twice the blocks of another."""
+        """Pieces as they attend together: of one size and, unless calls cost, none twice as long as another."""
         alike: dict[tuple[int, int], list[Piece]] = {}
         edges = [0, *(np.flatnonzero(np.diff(sequence)) + 1).tolist(), len(sequence)]
         for start, end in pairwise(edges):
             for piece in self._pieces(step.tables[sequence[start]], positions, start, end):
-                alike.setdefault((len(piece.rows), len(piece.blocks).bit_length()), []).append(piece)
+                length = 0 if self._calls_cost else len(piece.blocks).bit_length()
+                alike.setdefault((len(piece.rows), length), []).append(piece)
         for pieces in alike.values():
             scores = max(len(piece.rows) * len(piece.blocks) for piece in pieces) * BLOCK_TOKENS * self.heads
             for start, end, count in cut(len(pieces), _affordable(self.sizes.sequences, scores)):
@@ -114,7 +124,7 @@ class Planner:
         return Group(
             take=self._tensor(self._take(pieces)),
             reaches=[
-                self.pool.reach([piece.blocks[start:end] for piece in pieces], length)
+                self.pool.reach([piece.blocks[start:end] for piece in pieces], length, in_place=not self._calls_cost)
                 for (start, end), length in zip(tiles, lengths, strict=True)
             ],
             masks=self._masks(np.stack([piece.positions for piece in pieces]), lengths),
@@ -128,12 +138,12 @@ class Planner:
     def _masks(self, queries: NDArray[np.int64], lengths: Sequence[int]) -> list[Tensor]:
         """0 where a position is seen, -inf where it is later or has left the window; each row once per head of its group.
         One sequence's serve all KV heads; those of several are repeated for each, since all of a batch have one stride."""
-        age = queries[:, :, None] - np.arange(sum(lengths))
+        age = self._tensor(queries)[:, :, None] - torch.arange(sum(lengths), device=self.device)
         seen = age >= 0 if self.window is None else (age >= 0) & (age < self.window)
-        mask = np.where(seen, np.float32(0), np.float32("-inf")).repeat(self.group, axis=1)
+        mask = torch.where(seen, 0.0, float("-inf")).repeat_interleave(self.group, dim=1)
         if len(mask) > 1:
-            mask = np.tile(mask, (self.kv_heads, 1, 1))
-        return [part.contiguous() for part in torch.split(self._tensor(mask), list(lengths), dim=-1)]
+            mask = mask.repeat(self.kv_heads, 1, 1)
+        return [part.contiguous() for part in torch.split(mask, list(lengths), dim=-1)]
 
     def _back(self, together: Sequence[Sequence[Piece]], size: int) -> NDArray[np.int64]:
         """A padding row of a piece repeats its last one, so it may say where that row's values stand."""
@@ -146,7 +156,7 @@ class Planner:
         return places.ravel()
 
     def _tensor(self, values: NDArray[np.generic]) -> Tensor:
-        return torch.from_numpy(values).to(self.device)
+        return sent(values, self.device)
 
 
 def _affordable(sizes: tuple[int, ...], scores: int) -> tuple[int, ...]:

@@ -9,15 +9,16 @@ from torch import Tensor
 from backends.engine.api import Step
 from backends.engine.layers.agreement import cut
 from backends.engine.layers.decoder import Layer
+from backends.engine.layers.graphs import Capture, Graphs
 from backends.engine.layers.linear import Int8, Precision, Table, linear
 from backends.engine.layers.norm import RmsNorm
-from backends.engine.layers.pool import Pool
+from backends.engine.layers.pool import Pool, sent
 from backends.engine.layers.replay import Replay
 from backends.engine.layers.rotary import rotary_table
-from backends.engine.layers.stack import Stack
-from backends.engine.models.measured import head_sizes, measured_sizes
+from backends.engine.layers.stack import Passing, Stack
+from backends.engine.models.measured import few, measured_sizes
 from backends.engine.models.memory import memory_errors
-from backends.engine.models.plan import Pass, Planner
+from backends.engine.models.plan import Pass, Planner, Sizes
 from backends.engine.spec import ModelSpec, TensorSource
 from backends.engine.weights.held import as_held
 from policies.catalogue import KvPrecision
@@ -40,10 +41,13 @@ class TorchModel:
         kv_precision: KvPrecision = "native",
         device: str = "cpu",
         threads: int | None = None,
+        capture: Capture | None = None,
+        sizes: Sizes | None = None,
     ) -> None:
         """`blocks` of 16 tokens make the KV pool, float32 with `kv_precision` "native".
 
-        `threads` is torch's own, for the whole process; None leaves it alone.
+        `threads` is torch's own, for the whole process; None leaves it alone. `capture` makes graphs of decoding passes.
+        `sizes` that are known to agree need no measuring.
         """
         if threads is not None:
             torch.set_num_threads(threads)
@@ -54,22 +58,32 @@ class TorchModel:
             self._load(as_held(source, precision), precision, place)
             self._pool = Pool(spec, blocks, place)
             self._turns = _turns(spec, min(spec.context, blocks * 16), place)
-            sizes = measured_sizes(spec, self._layers[0], self._turns[-1:])
-            self._head_sizes = head_sizes(spec, self._logits, place)
-        self._planner = Planner(self._pool, sizes, spec.heads, spec.kv_heads, spec.sliding_window)
-        self._stack = Replay(Stack(self._layers, kv_precision))
+            sizes = sizes or measured_sizes(spec, self._layers[0], self._logits, self._turns[-1:])
+        calls_cost = place.type != "cpu" or capture is not None
+        sizes = few(sizes) if calls_cost else sizes
+        self._head_sizes = sizes.head
+        self._planner = Planner(
+            self._pool, sizes, spec.heads, spec.kv_heads, spec.sliding_window, calls_cost=calls_cost
+        )
+        stack = Stack(self._layers, kv_precision)
+        self._stack: Passing = Graphs(stack, capture) if capture else stack if calls_cost else Replay(stack)
         for sequences in (1, 2):
-            self.forward(_first_tokens(sequences))
+            self.compute(_first_tokens(sequences))
 
     def forward(self, step: Step) -> NDArray[np.float32]:
         """Logits (m, vocab_size) of the wanted rows. Raises MemoryError."""
-        with memory_errors(), torch.inference_mode():
+        with memory_errors():
+            return np.asarray(self.compute(step).cpu().numpy())
+
+    def compute(self, step: Step) -> Tensor:
+        """`forward`, still on the device, float32."""
+        with torch.inference_mode():
             hidden = torch.cat([self._through(part) for part in self._planner.passes(step)])
-            wanted = hidden.index_select(0, torch.from_numpy(step.logit_rows.astype(np.int64)).to(hidden.device))
+            wanted = hidden.index_select(0, sent(step.logit_rows.astype(np.int64), hidden.device))
             parts = [self._logits(_rows(wanted, start, size))[: end - start]
                      for start, end, size in cut(len(wanted), self._head_sizes)]  # fmt: skip
             logits = torch.cat(parts) if parts else wanted.new_empty(0, self.vocab_size)
-            return np.asarray(logits.float().cpu().numpy())
+            return logits.float()
 
     def _load(self, source: TensorSource, precision: Precision, place: torch.device) -> None:
         spec = self.spec

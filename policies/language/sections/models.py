@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from policies.catalogue import Drafter, KvPrecision, Precision
+from policies.catalogue import Device, Drafter, KvPrecision, Precision
 from policies.facts import Ability
 from policies.language.closed import Closed
 from policies.language.fields import Addresses, SecretText, TokenPrice, Tokens
@@ -74,6 +74,14 @@ class RunEntry(Closed):
         description="How keys and values are held: `int8` in half the bytes, `native` as `precision` brings along.",
         examples=["int8"],
     )
+    device: Device = Field(
+        default="auto",
+        description="Where it runs: `auto` is CUDA where torch can use it, else the CPU.",
+        examples=["cpu"],
+    )
+    graphs: bool = Field(
+        default=False, description="On CUDA: decoding as captured graphs, one launch a step.", examples=[True]
+    )
     sampling: SamplingEntry = Field(
         default=SamplingEntry(), description="How it is sampled where a request leaves it open."
     )
@@ -83,6 +91,12 @@ class RunEntry(Closed):
     def _drafts(self) -> Self:
         if self.speculate != "draft" and self.model_fields_set & {"draft", "draft_precision"}:
             raise PydanticCustomError("no_draft", "names a draft, which only `speculate: draft` uses")
+        return self
+
+    @model_validator(mode="after")
+    def _graphs(self) -> Self:
+        if self.graphs and self.device == "cpu":
+            raise PydanticCustomError("no_graphs", "asks for CUDA graphs with `device: cpu`")
         return self
 
 

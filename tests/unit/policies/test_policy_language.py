@@ -90,6 +90,7 @@ def test_what_a_run_says_is_what_the_engine_is_told() -> None:
         )
 
     assert run("speculate: draft") == Run(weights="w", speculate="draft", draft="", draft_precision=None)
+    assert run("device: cuda, graphs: true") == Run(weights="w", device="cuda", graphs=True)
     assert run("kv: 4Ki, kv_precision: int8") == Run(weights="w", kv_tokens=4096, kv_precision="int8")
     assert run("sampling: {temperature: 0.2}") == Run(weights="w", temperature=0.2, top_p=1.0)
     assert run("speculate: draft, draft: v, draft_precision: int8, max_draft: 3") == Run(
@@ -353,6 +354,10 @@ BAD = [
     (
         "policy: 1\nmodels:\n  small:\n    run: {weights: w, speculate: ngram, draft: v}\nroutes: [{use: small}]\n",
         ["4:5 models.small.run names a draft, which only `speculate: draft` uses"],
+    ),
+    (
+        "policy: 1\nmodels:\n  small:\n    run: {weights: w, device: cpu, graphs: true}\nroutes: [{use: small}]\n",
+        ["4:5 models.small.run asks for CUDA graphs with `device: cpu`"],
     ),
     (
         "policy: 1\nmodels:\n  small: {worker: true, run: {weights: w}}\nroutes: [{use: small}]\n",
