@@ -138,6 +138,8 @@ def _show(decision: Decision, estimate: Estimate) -> None:
         say(f"estimate: P(good) {chances} (artefact {estimate.artefact})")
     else:
         say(f"no estimate: {estimate.abstains}")
+    if decision.line is not None:
+        say(f"line: a bad answer may cost {decision.line.loss:.3f} times what the target's model charges")
     rows = explain_rows(decision)
     show_table(
         f"candidates of route {decision.route}", ("model", "replica", "standing", "expected cost"), map(_standing, rows)
