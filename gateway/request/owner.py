@@ -74,7 +74,7 @@ class Owner:
 
     def aside(self, call: Call, tokens: int) -> Attempt:
         """An attempt beside the latest one; whoever takes it ends it."""
-        observation = self._observation.attempt(call, self.attempts, None)
+        observation = self._observation.attempt(call, self.attempts + 1, None)
         return Attempt(self.live.replica(call), tokens, observation)
 
     def adopt(self, attempt: Attempt) -> Attempt:

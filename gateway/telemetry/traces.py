@@ -100,19 +100,28 @@ class AttemptTrace:
     def __init__(self, span: Span, call: Call) -> None:
         self._span = span
         self._call = call
+        self._ended: str | None = None
         self.headers: dict[str, str] = {}
         _W3C.inject(self.headers, context=set_span_in_context(span, Context()))
 
     def link_from(self, call: Call) -> Link:
-        """How a later attempt refers to this one: the same model again, or another model in its place."""
-        again = call.model == self._call.model
-        return Link(self._span.get_span_context(), {names.LINK_TYPE: "retry" if again else "fallback"})
+        """How a later attempt refers to this one: the same model again, another model in its place, because this one failed or
+        because its answer was given up, or beside it while it goes on."""
+        return Link(self._span.get_span_context(), {names.LINK_TYPE: self._link_type(call)})
+
+    def _link_type(self, call: Call) -> str:
+        if call.model == self._call.model:
+            return "retry"
+        if self._ended is None:
+            return "beside"
+        return "escalation" if self._ended in ("", "cancelled") else "fallback"
 
     def first_content(self, after_s: float) -> None:
         self._span.set_attribute(names.FIRST_CHUNK_S, after_s)
 
     def end(self, error_kind: str, usage: Usage | None) -> None:
         """A client that left is no error of the upstream."""
+        self._ended = error_kind
         if self._span.is_recording():
             self._span.set_attributes(attributes.answered(error_kind, usage))
             if error_kind and error_kind != "cancelled":

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from telemetry_world import SMALL, USAGE, decision, facts, settlement
 
 from backends.messages import Usage
@@ -37,6 +38,21 @@ def test_an_answer_that_was_given_up_is_told_with_its_cost(world):
     assert 'router_judgements_total{router_judgement="escalated",router_route="chat"} 1.0' in page
     assert 'router_abandoned_spend_microusd_total{gen_ai_request_model="small",router_route="chat"} 40.0' in page
     assert 'usage_output_tokens_total{gen_ai_response_model="small"} 9.0' in page
+
+
+@pytest.mark.parametrize(
+    ("ended", "link"), [("cancelled", "escalation"), ("stream_cut", "fallback"), (None, "beside")], ids=str
+)
+async def test_the_span_of_a_larger_model_says_why_it_was_asked(world, ended, link):
+    request = world.begin()
+    small = request.attempt(SMALL, 1)
+    if ended is not None:
+        small.end(ended, None)
+    request.attempt(LARGE, 2).end("", USAGE)
+    request.settle(settlement(request.request_id))
+
+    (asked,) = [span for span in await world.over() if span.name == "chat large"]
+    assert [dict(one.attributes) for one in asked.links] == [{"router.link.type": link}]
 
 
 def test_an_answer_that_nobody_held_back_says_nothing_of_it(world):
