@@ -1,7 +1,7 @@
 """The artefact in the repository, with the real encoder, on prompts that no training row holds."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -119,6 +119,31 @@ def test_a_target_of_forty_percent_large_sends_each_to_its_tier(shipped: Estimat
     wrong = [text for text in EASY if goes_large[text]] + [text for text in HARD if not goes_large[text]]
     assert not {*EASY[:5], *HARD[:2]} & set(wrong)
     assert len(wrong) <= 2, wrong
+
+
+REWORDED: tuple[Callable[[str], str], ...] = (
+    str.upper,
+    str.lower,
+    lambda text: f"  {text.replace(' ', '   ')} \n",
+    lambda text: f"{text} Please and thank you!",
+    lambda text: f"Could you please help me with this? {text}",
+    lambda text: "".join(char for at, char in enumerate(text) if at % 37 != 17),
+)
+"""Case, gaps, politeness, slips of the keyboard: none of them makes a question harder."""
+
+
+@pytest.mark.parametrize("reword", REWORDED)
+def test_wording_moves_at_most_one_decision_in_twenty(shipped: Estimator, p_good, reword: Callable[[str], str]):
+    sample = shipped.calibration.p_good
+    threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
+
+    moved = []
+    for text, (small, large) in p_good.items():
+        again = shipped.estimate_now(Question((reword(text),))).p_good
+        if (again["large"] - again["small"] > threshold) != (large - small > threshold):
+            moved.append(text)
+
+    assert len(moved) <= len(p_good) / 20, moved
 
 
 def test_a_short_follow_up_keeps_the_estimate_of_what_went_before(shipped: Estimator, p_good):
