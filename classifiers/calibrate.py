@@ -15,6 +15,7 @@ _FLOOR = 0.005  # nobody has seen enough prompts of one kind to be surer than th
 _ISOTONIC_FROM_ROWS = 500
 _WORTH_NATS = 0.002  # isotonic makes ties, and a threshold can't cut through a tie: it must earn its place
 
+_LEAST_SLOPE = 0.05
 _SLOPE_SPREAD = 0.5  # how far from 1 a slope is thought to be before any row is seen
 
 
@@ -61,7 +62,7 @@ class Isotonic:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """slope · gain + shift; slope is never negative."""
+    """slope · gain + shift; slope is at least 0.05, so that who gains more stays told."""
 
     slope: float
     shift: float
@@ -110,7 +111,7 @@ def fit_line(gain: Floats, actual: Floats, weight: Floats) -> Line:
     x, y = gain - centre, actual - mean
     noise = float(share @ y**2) + 1e-9
     pull = noise / _SLOPE_SPREAD**2
-    slope = max(0.0, float((weight @ (x * y) + pull) / (weight @ (x * x) + pull)))
+    slope = max(_LEAST_SLOPE, float((weight @ (x * y) + pull) / (weight @ (x * x) + pull)))
     return Line(slope, mean - slope * centre)
 
 

@@ -36,7 +36,7 @@ def recalibrate(
     """Writes the artefact anew to `out_dir`, its thresholds solved on these prompts; a few hundred outcomes are enough.
 
     The table compares before and after on rows that the new scale had not seen, a fifth at a time. The order of
-    prompts by gain stays as it was. Raises ArtefactRefused, OutcomesRefused, EncoderMissing.
+    prompts by gain stays, but for chances that reach a bound. Raises ArtefactRefused, OutcomesRefused, EncoderMissing.
     """
     opened, outcomes = artefact.load(folder or artefact.SHIPPED), read_outcomes(data)
     models = opened.manifest.heads

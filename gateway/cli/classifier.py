@@ -122,7 +122,7 @@ def calibrate(
     embedder: EmbedderOption = None,
     threads: ThreadsOption = 2,
 ) -> None:
-    """Put an artefact on the scale of local outcomes: a few hundred are enough, and the order of prompts stays."""
+    """Put an artefact on the scale of local outcomes; a few hundred are enough."""
     with needs_classify():
         from classifiers.recalibrate import recalibrate
 
