@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from backends.engine.layers.linear import Precision, linear
+from backends.engine.layers.linear import Hold, Precision, linear, unmoved
 from backends.engine.layers.norm import RmsNorm
 from backends.engine.spec import ModelSpec, TensorSource
 
@@ -19,7 +19,14 @@ class Layer:
     """
 
     def __init__(
-        self, spec: ModelSpec, source: TensorSource, index: int, precision: Precision, device: torch.device
+        self,
+        spec: ModelSpec,
+        source: TensorSource,
+        index: int,
+        precision: Precision,
+        device: torch.device,
+        *,
+        hold: Hold = unmoved,
     ) -> None:
         def read(name: str) -> Tensor:
             return torch.from_numpy(source.tensor(f"layers.{index}.{name}")).to(device)
@@ -27,9 +34,9 @@ class Layer:
         self.spec = spec
         self._turned = spec.heads + spec.kv_heads
         qkv = torch.cat([side_by_side(read("q"), spec.heads), side_by_side(read("k"), spec.kv_heads), read("v")])
-        self.qkv = linear(qkv, precision)
-        self.o, self.down = linear(read("o"), precision), linear(read("down"), precision)
-        self.gate_up = linear(torch.cat([read("gate"), read("up")]), precision)
+        self.qkv = linear(qkv, precision, hold)
+        self.o, self.down = linear(read("o"), precision, hold), linear(read("down"), precision, hold)
+        self.gate_up = linear(torch.cat([read("gate"), read("up")]), precision, hold)
         self.attn_norm = RmsNorm(read("attn_norm"), spec.rms_eps)
         self.mlp_norm = RmsNorm(read("mlp_norm"), spec.rms_eps)
         self.bias = _bias(spec, read) if spec.qkv_bias else None

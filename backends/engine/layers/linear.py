@@ -1,5 +1,6 @@
 """y = W x for rows of activations, one class for each way of storing W. Each returns its own compute type."""
 
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 import torch
@@ -9,6 +10,13 @@ from torch import Tensor
 from backends.engine.quantise import GROUP, Groups4, to_int4, to_int8
 
 Precision = Literal["float32", "bfloat16", "int8", "int4"]
+
+
+Hold = Callable[[Tensor], Tensor]
+
+
+def unmoved(tensor: Tensor) -> Tensor:
+    return tensor.contiguous()
 
 
 class Linear(Protocol):
@@ -42,9 +50,9 @@ class Packed:
 class Int8:
     """8-bit rows, bfloat16 activations. Off the CPU the codes are widened as they are used."""
 
-    def __init__(self, weight: Tensor) -> None:
+    def __init__(self, weight: Tensor, hold: Hold = unmoved) -> None:
         stored = to_int8(weight)
-        self.codes, self.scales = stored.codes.contiguous(), stored.scales
+        self.codes, self.scales = hold(stored.codes), hold(stored.scales)
 
     def __call__(self, rows: Tensor) -> Tensor:
         rows = rows.bfloat16()
@@ -71,10 +79,10 @@ class Table:
 class Int4:
     """4-bit groups, bfloat16 activations, on the CPU."""
 
-    def __init__(self, weight: Tensor) -> None:
+    def __init__(self, weight: Tensor, hold: Hold = unmoved) -> None:
         stored = to_int4(weight)
-        self.packed = torch._convert_weight_to_int4pack_for_cpu(stored.codes.int(), 1)
-        self.scales = torch.stack([stored.scales.t(), stored.middles.t()], dim=-1).contiguous()
+        self.packed = hold(torch._convert_weight_to_int4pack_for_cpu(stored.codes.int(), 1))
+        self.scales = hold(torch.stack([stored.scales.t(), stored.middles.t()], dim=-1))
 
     def __call__(self, rows: Tensor) -> Tensor:
         return torch._weight_int4pack_mm_for_cpu(rows.bfloat16(), self.packed, GROUP, self.scales)
@@ -93,12 +101,15 @@ class Int4Widened:
         return F.linear(rows.bfloat16(), Groups4(codes, self.scales, self.middles).dense().bfloat16())
 
 
-def linear(weight: Tensor, precision: Precision) -> Linear:
-    """The fastest form of W (outputs, columns) for its device. Shapes that 4 bits do not fit are kept in 8."""
+def linear(weight: Tensor, precision: Precision, hold: Hold = unmoved) -> Linear:
+    """The fastest form of W (outputs, columns) for its device. Shapes that 4 bits do not fit are kept in 8.
+
+    `hold` says where integers lie; oneDNN keeps its own.
+    """
     if precision == "int8" or (precision == "int4" and not fits_int4(weight)):
-        return Int8(weight)
+        return Int8(weight, hold)
     if precision == "int4":
-        return Int4(weight) if weight.is_cpu else Int4Widened(weight)
+        return Int4(weight, hold) if weight.is_cpu else Int4Widened(weight)
     weight = weight.to(torch.float32 if precision == "float32" else torch.bfloat16)
     return Packed(weight) if weight.is_cpu and _packs(weight.dtype) else Dense(weight)
 

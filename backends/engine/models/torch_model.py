@@ -8,6 +8,7 @@ from torch import Tensor
 
 from backends.engine.api import Step
 from backends.engine.layers.agreement import cut
+from backends.engine.layers.arena import Arena
 from backends.engine.layers.decoder import Layer
 from backends.engine.layers.graphs import Capture, Graphs
 from backends.engine.layers.linear import Int8, Precision, Table, linear
@@ -87,11 +88,12 @@ class TorchModel:
 
     def _load(self, source: TensorSource, precision: Precision, place: torch.device) -> None:
         spec = self.spec
-        self._layers = [Layer(spec, source, index, precision, place) for index in range(spec.layers)]
+        hold = Arena().hold
+        self._layers = [Layer(spec, source, index, precision, place, hold=hold) for index in range(spec.layers)]
         self._norm = RmsNorm(torch.from_numpy(source.tensor("norm")).to(place), spec.rms_eps)
         embed = torch.from_numpy(source.tensor("embed")).to(place)
         head = embed if spec.tied_head else torch.from_numpy(source.tensor("head")).to(place)
-        self._head = linear(head, "int8" if precision == "int4" else precision)
+        self._head = linear(head, "int8" if precision == "int4" else precision, hold)
         shared = self._head if isinstance(self._head, Int8) and spec.tied_head else None
         self._embed = shared or Table(embed if precision == "float32" else embed.bfloat16())
 
