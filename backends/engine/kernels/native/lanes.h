@@ -3,6 +3,7 @@
 // Every variant offers the same names in namespace `lanes`:
 //   F (16 floats), I (16 int32), Raw (64 bytes), Pair (a broadcast bf16 pair), Quad (four broadcast int8)
 //   BLOCK    float accumulators of 16 lanes that one register block may hold
+//   FMA, DOT2, DOT4    about how many instructions `fma`, `dot2` and `dot4` are
 // `dot2` adds two bf16 products to each lane, `dot4` four uint8*int8 products, exactly.
 // x = 128 * high7(x) + low7(x), with low7 in 0..127.
 // Multiplications and additions are fused only where a function says so; the compiler may fuse nothing

@@ -10,6 +10,7 @@ using Raw = I;
 using Pair = __m256i;
 struct Quad { __m256i even, odd; };
 constexpr int BLOCK = 4;
+constexpr int FMA = 2, DOT2 = 4, DOT4 = 8;
 
 inline F zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 inline F set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }

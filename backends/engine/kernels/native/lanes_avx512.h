@@ -10,6 +10,7 @@ using Raw = __m512i;
 using Pair = __m512i;
 using Quad = __m512i;
 constexpr int BLOCK = 16;
+constexpr int FMA = 1, DOT4 = 1;
 
 inline F zero() { return _mm512_setzero_ps(); }
 inline F set1(float x) { return _mm512_set1_ps(x); }
@@ -68,11 +69,13 @@ inline Pair pair(const uint16_t* p) {
 }
 
 #if defined(__AVX512BF16__)
+constexpr int DOT2 = 1;
 inline F dot2(F acc, Raw w, Pair x) { return _mm512_dpbf16_ps(acc, (__m512bh)w, (__m512bh)x); }
 inline void store_bf16(uint16_t* p, F x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh(x));
 }
 #else
+constexpr int DOT2 = 4;
 inline F even(__m512i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16)); }
 inline F odd(__m512i x) { return _mm512_castsi512_ps(_mm512_andnot_si512(_mm512_set1_epi32(0xffff), x)); }
 inline F dot2(F acc, Raw w, Pair x) { return fma(odd(w), odd(x), fma(even(w), even(x), acc)); }

@@ -14,6 +14,7 @@ struct Raw { uint8_t x[64]; };
 struct Pair { float even, odd; };
 struct Quad { int32_t x[4]; };
 constexpr int BLOCK = 2;
+constexpr int FMA = 16, DOT2 = 32, DOT4 = 64;
 
 template <class Result, class Op>
 inline Result each(Op op) {

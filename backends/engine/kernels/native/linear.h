@@ -24,16 +24,17 @@ struct Activations {
 namespace linear {
 
 constexpr int MOST_ROWS = 8;
-// Bytes between a prefetch into L2 and the load. One or two rows only stream; five and more compute for so long that the
-// hardware's own prefetcher falls asleep; in between it does better alone. (Measured: README.)
+// Bytes between a prefetch into L2 and the load. Kernels that only stream fetch near; where a line of weights takes five
+// and more instructions of arithmetic the hardware's own prefetcher falls asleep; in between it does better alone.
+// (Measured: README.)
 constexpr int NEAR = 1536, FAR = 9216;
 
 // out: [rows][PANEL]
 using Kernel = void (*)(const char* panel, const Activations& x, int row, float* out);
 
-template <int R>
+template <int Work>
 inline void fetch(const char* w) {
-  constexpr int ahead = R <= 2 ? NEAR : R >= 5 ? FAR : 0;
+  constexpr int ahead = Work <= 2 ? NEAR : Work >= 5 ? FAR : 0;
   if constexpr (ahead != 0) lanes::prefetch_far(w + ahead), lanes::prefetch_far(w + ahead + 64);
 }
 
@@ -45,7 +46,7 @@ struct Float32 {
     const float* in = x.full + x.at(row);
     const char* w = panel + side * 64;
     for (int k = 0; k < x.inputs; k++, w += PANEL * 4) {
-      if (side == 0) fetch<R>(w);
+      if (side == 0) fetch<R * lanes::FMA>(w);
       lanes::F v[N];
       for (int n = 0; n < N; n++) v[n] = lanes::load(reinterpret_cast<const float*>(w) + 16 * n);
       for (int r = 0; r < R; r++) {
@@ -65,7 +66,7 @@ struct Bfloat16 {
     const uint16_t* in = x.half + x.at(row);
     const char* w = panel + side * 64;
     for (int k = 0; k < x.inputs; k += 2, w += PANEL * 4) {
-      if (side == 0) fetch<R>(w);
+      if (side == 0) fetch<R * lanes::DOT2>(w);
       lanes::Raw v[N];
       for (int n = 0; n < N; n++) v[n] = lanes::raw(w + 64 * n);
       for (int r = 0; r < R; r++) {
@@ -92,7 +93,7 @@ struct Int8 {
       for (int r = 0; r < R; r++) for (int n = 0; n < N; n++) dot[r][n] = lanes::int1(offset[r * groups + g]);
 #pragma GCC unroll 8
       for (int k = 0; k < GROUP; k += 4, w += PANEL * 4) {
-        if (side == 0) fetch<R>(w);
+        if (side == 0) fetch<R * lanes::DOT4>(w);
         lanes::Raw v[N];
         for (int n = 0; n < N; n++) v[n] = lanes::raw(w + 64 * n);
         for (int r = 0; r < R; r++) {
@@ -100,7 +101,7 @@ struct Int8 {
           for (int n = 0; n < N; n++) dot[r][n] = lanes::dot4(dot[r][n], v[n], b);
         }
       }
-      if (side == 0) fetch<R>(w);
+      if (side == 0) fetch<R * lanes::DOT4>(w);
       const uint16_t* tail = reinterpret_cast<const uint16_t*>(w - side * 64) + side * 16;
       w += 2 * PANEL;
       for (int n = 0; n < N; n++) {
@@ -129,7 +130,7 @@ struct Int4 {
       for (auto& r : dot) for (auto& d : r) d = lanes::int1(0);
 #pragma GCC unroll 4
       for (int k = 0; k < GROUP; k += 8, w += PANEL * 4) {
-        if (side == 0) fetch<R>(w);
+        if (side == 0) fetch<R * lanes::DOT4>(w);
         lanes::Raw low[N], high[N];
         for (int n = 0; n < N; n++) {
           const lanes::Raw both = lanes::raw(w + 64 * (side + n));
@@ -141,7 +142,7 @@ struct Int4 {
           for (int n = 0; n < N; n++) dot[r][n] = lanes::dot4(lanes::dot4(dot[r][n], low[n], a), high[n], b);
         }
       }
-      if (side == 0) fetch<R>(w);
+      if (side == 0) fetch<R * lanes::DOT4>(w);
       const uint16_t* tail = reinterpret_cast<const uint16_t*>(w) + side * 16;
       w += 2 * PANEL * 2;
       for (int n = 0; n < N; n++) {
