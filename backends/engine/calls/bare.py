@@ -5,9 +5,9 @@ calls only if all of it is: calls of functions that the request offers.
 """
 
 import json
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
-from backends.engine.calls.reader import Call, call_of
+from backends.engine.calls.reader import Call, call_of, json_of
 
 _DECODER = json.JSONDecoder()
 _BETWEEN = " \t\r\n;,"
@@ -40,15 +40,30 @@ class BareCalls:
 
     def _calls(self, text: str) -> list[Call]:
         """All calls of the text; none when anything in it is something else."""
-        found: list[Call | None] = []
-        at = len(text) - len(text.lstrip(_BETWEEN))
-        while at < len(text):
-            try:
-                said, at = _DECODER.raw_decode(text, at)
-            except (ValueError, RecursionError):
-                return []
+        found: list[Call] = []
+        for said in _values(text):
             for one in said if isinstance(said, list) else [said]:
-                found.append(call_of(one, self._arguments_key, self._functions.__contains__))
-            at += len(text[at:]) - len(text[at:].lstrip(_BETWEEN))
-        calls = [call for call in found if call is not None]
-        return calls if len(calls) == len(found) else []
+                call = call_of(one, self._arguments_key, self._functions.__contains__)
+                if call is None:
+                    return []
+                found.append(call)
+        return found
+
+
+def _values(text: str) -> Iterator[object]:
+    """The JSON values that a text is made of; None for the rest of it from where it is something else."""
+    at = _after_gap(text, 0)
+    while at < len(text):
+        try:
+            _, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            yield None
+            return
+        yield json_of(text[at:end])
+        at = _after_gap(text, end)
+
+
+def _after_gap(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _BETWEEN:
+        at += 1
+    return at

@@ -1,7 +1,7 @@
 """What every reader of tool calls does, and which one reads the words of which chat template. Knows no request and no token."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 import msgspec
 
@@ -43,13 +43,29 @@ def format_of(template: str) -> CallFormat | None:
     return "llama3" if "<|start_header_id|>" in template and '"parameters"' in template else None
 
 
+def json_of(text: str) -> object:
+    """The JSON value that a text is to every client's parser: no NaN, no number beyond a double, no half of a surrogate
+    pair. None for anything else.
+
+    >>> json_of('{"x": 1}'), json_of('{"x": NaN}'), json_of("1e999")
+    ({'x': 1}, None, None)
+    """
+    try:
+        return cast(object, msgspec.json.decode(text))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+
+
 def call_of(said: object, arguments_key: str, known: Callable[[str], bool]) -> Call | None:
     """The call that a JSON value means, if it means one of a function that is `known`."""
     if not isinstance(said, Mapping):
         return None
-    name, arguments = said.get("name"), said.get(arguments_key)
-    if not isinstance(name, str) or not known(name):
-        return None
+    name, arguments = said.get("name"), _object(said.get(arguments_key))
+    return Call(name, arguments) if isinstance(name, str) and known(name) and arguments is not None else None
+
+
+def _object(arguments: object) -> str | None:
+    """The text of a JSON object. One that was written inside a string is kept letter by letter."""
     if isinstance(arguments, str):
-        return Call(name, arguments)
-    return Call(name, msgspec.json.encode(arguments).decode()) if isinstance(arguments, Mapping) else None
+        return arguments if isinstance(json_of(arguments), Mapping) else None
+    return msgspec.json.encode(arguments).decode() if isinstance(arguments, Mapping) else None

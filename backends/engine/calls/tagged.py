@@ -1,8 +1,6 @@
 """Calls between tags: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, among text."""
 
-import msgspec
-
-from backends.engine.calls.reader import Call, call_of
+from backends.engine.calls.reader import Call, call_of, json_of
 from backends.engine.stops import overlap
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -67,11 +65,7 @@ class TaggedCalls:
 
 
 def _call(body: str) -> Call | None:
-    try:
-        said = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return call_of(said, "arguments", known=_any)
+    return call_of(json_of(body), "arguments", known=_any)
 
 
 def _any(name: str) -> bool:

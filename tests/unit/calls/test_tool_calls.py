@@ -75,6 +75,25 @@ def test_where_an_answer_is_cut_makes_no_difference(
     assert read(written, [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]) == expected
 
 
+SAID_BY = {"hermes": ("<tool_call>", "arguments"), "llama3": ("", "parameters"), "mistral": ("", "arguments")}
+NO_OBJECT = [
+    '{"x": "\\ud800"}', '{"\\udfff": 1}', '{"x": NaN}', '{"x": -Infinity}', '{"x": 1e999}', '{"x": "a\nb"}', "[1]", "7",
+    "null", '"never mind"', '"[1]"', '"{\\"x\\": NaN}"', "[" * 100_000, '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", NO_OBJECT, ids=lambda text: text[:16])
+@pytest.mark.parametrize("written", sorted(READERS))
+def test_arguments_that_are_no_json_object_make_no_call_and_the_answer_is_text_to_the_letter(
+    written: CallFormat, arguments: str
+) -> None:
+    opens, key = SAID_BY[written]
+    said = f'{{"name": "look", "{key}": {arguments}}}'
+    text = f"[{said}]" if written == "mistral" else opens + said
+
+    assert read(written, [text]) == [text]
+
+
 scraps = st.sampled_from(["<tool_call>", "</tool_call>", "\n", " ", "{", '{"name": "look"}', "[", "text", ";", "<tool"])
 
 
