@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
 from starlette.middleware.cors import CORSMiddleware
 
+from backends.dialects.openai_chat.dialect import OpenAIChat
 from gateway import pages
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
 from gateway.house import Gateway
 from gateway.pages import Page
-from gateway.request.chat import PATH, ChatCompletions
+from gateway.request.chat import ChatEndpoint
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import one_line, send_error, send_head
 from gateway.worker import publish
@@ -55,8 +56,9 @@ class Routes:
     def __init__(self, gateway: Gateway, keep: Keep | None) -> None:
         self._gateway = gateway
         self._keep = keep
+        self._plain = OpenAIChat()
         self._table: Mapping[str, Mapping[str, App]] = {
-            PATH: {"POST": ChatCompletions(gateway)},
+            self._plain.path: {"POST": ChatEndpoint(gateway, self._plain)},
             "/v1/route": {"POST": self._page(pages.route)},
             "/v1/worker/events": {"GET": self._page(publish.Events())},
             "/v1/worker/load": {"GET": self._page(publish.load)},
@@ -79,7 +81,8 @@ class Routes:
         methods = self._table.get(scope["path"]) or self._methods(tidy(scope["path"]))
         method = scope["method"]
         if methods is None:
-            await send_error(send, NotFound(f"There is nothing at {method} {one_line(scope['path'][:200])}."), {})
+            nothing = NotFound(f"There is nothing at {method} {one_line(scope['path'][:200])}.")
+            await send_error(send, nothing, {}, self._plain)
         elif endpoint := methods.get("GET" if method == "HEAD" else method):
             await endpoint(scope, receive, send)
         else:
@@ -93,7 +96,8 @@ class Routes:
             await send_head(send, 204, {"allow": allowed})
             await send({"type": "http.response.body"})
         else:
-            await send_error(send, MethodNotAllowed(f"Use {allowed} here.", headers={"allow": allowed}), {})
+            other = MethodNotAllowed(f"Use {allowed} here.", headers={"allow": allowed})
+            await send_error(send, other, {}, self._plain)
 
     def _page(self, page: Page) -> App:
         async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,9 +106,10 @@ class Routes:
             except Left:
                 return
             except RouterError as error:
-                await send_error(send, error, {})
+                await send_error(send, error, {}, self._plain)
             except Exception:
-                await send_error(send, Internal("Something broke here; the process's log says what."), {})
+                broken = Internal("Something broke here; the process's log says what.")
+                await send_error(send, broken, {}, self._plain)
                 raise
 
         return endpoint

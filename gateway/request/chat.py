@@ -1,11 +1,11 @@
-"""POST /v1/chat/completions: the straight line from bytes to bytes, one verb after another."""
+"""A chat in any dialect: the straight line from bytes to bytes, one verb after another."""
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from backends.dialects.dialect import Dialect
 from backends.dialects.faults import RequestFault
-from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest
 from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
@@ -25,8 +25,6 @@ from gateway.request.watch import ClientWatch
 from gateway.settings import Limits
 from gateway.telemetry.observe import Observation
 
-PATH = "/v1/chat/completions"
-
 
 @dataclass(slots=True, frozen=True)
 class Visit:
@@ -40,16 +38,17 @@ class Visit:
     books: Books
 
 
-class ChatCompletions:
+class ChatEndpoint:
     """An ASGI endpoint. Whatever happens inside, the client gets one answer and the request is settled once."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, dialect: Dialect) -> None:
         self._gateway = gateway
+        self._dialect = dialect
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = read_headers(scope["headers"])
-        observation = self._gateway.observer.begin(headers, scope["method"], PATH)
-        visit = Visit(scope, headers, receive, send, observation, Books(observation.request_id))
+        observation = self._gateway.observer.begin(headers, scope["method"], self._dialect.path)
+        visit = Visit(scope, headers, receive, send, observation, Books(observation.request_id, self._dialect.name))
         try:
             await self._attend(visit)
         finally:
@@ -61,11 +60,11 @@ class ChatCompletions:
         except Left:
             visit.books.client_left()
         except RouterError as error:
-            await _refuse(visit, error)
+            await self._refuse(visit, error)
         except asyncio.CancelledError:
-            await _refuse(visit, cut_short())
+            await self._refuse(visit, cut_short())
         except Exception:
-            await _apologise(visit)
+            await self._apologise(visit)
             raise
 
     async def _admit(self, visit: Visit) -> None:
@@ -75,7 +74,7 @@ class ChatCompletions:
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:
-            request = await read_request(visit.receive, gateway.limits)
+            request = await read_request(visit.receive, gateway.limits, self._dialect)
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
         finally:
@@ -109,10 +108,26 @@ class ChatCompletions:
         return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at)
 
     def _egress(self, visit: Visit, request: ChatRequest, watch: ClientWatch) -> Egress:
-        answer_id = f"chatcmpl-{visit.books.request_id.removeprefix('req_')}"
+        request_id = visit.books.request_id
         if request.stream:
-            return StreamEgress(visit.send, request, answer_id, watch, self._gateway.limits.silence_s)
-        return WholeEgress(visit.send, request, answer_id, watch)
+            silence_s = self._gateway.limits.silence_s
+            return StreamEgress(self._dialect, visit.send, request, request_id, watch, silence_s=silence_s)
+        return WholeEgress(self._dialect, visit.send, request, request_id, watch)
+
+    async def _refuse(self, visit: Visit, error: RouterError) -> None:
+        visit.books.failed(error, begun=False)
+        await self._tell(visit, error)
+
+    async def _apologise(self, visit: Visit) -> None:
+        """A fault of ours: the client learns the request's id, the process's log has the rest."""
+        error = Internal(f"Something broke here. Give this id to the operator: {visit.books.request_id}.")
+        begun = visit.books.ttft_ms is not None
+        visit.books.failed(error, begun=begun)
+        if not begun:
+            await self._tell(visit, error)
+
+    async def _tell(self, visit: Visit, error: RouterError) -> None:
+        await send_error(visit.send, error, told(visit.books), self._dialect, visit.books.request_id)
 
 
 def cut_short() -> Draining:
@@ -120,26 +135,12 @@ def cut_short() -> Draining:
     return Draining("This process stopped before the answer was whole.")
 
 
-async def _refuse(visit: Visit, error: RouterError) -> None:
-    visit.books.failed(error, begun=False)
-    await send_error(visit.send, error, told(visit.books))
-
-
-async def _apologise(visit: Visit) -> None:
-    """A fault of ours: the client learns the request's id, the process's log has the rest."""
-    error = Internal(f"Something broke here. Give this id to the operator: {visit.books.request_id}.")
-    begun = visit.books.ttft_ms is not None
-    visit.books.failed(error, begun=begun)
-    if not begun:
-        await send_error(visit.send, error, told(visit.books))
-
-
-async def read_request(receive: Receive, limits: Limits) -> ChatRequest:
+async def read_request(receive: Receive, limits: Limits, dialect: Dialect) -> ChatRequest:
     """Raises RouterError."""
     body = await read_body(receive, limits)
     refuse_deep(body, limits.json_depth)
     try:
-        request = read_chat(body)
+        request = dialect.read(body)
     except RequestFault as fault:
         raise BadRequest(fault.message, param=fault.param, code=fault.code) from fault
     if len(request.messages) > limits.messages:

@@ -9,19 +9,17 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
-from backends.dialects.openai_chat.response import Completion
-from backends.dialects.openai_chat.stream import Renderer
+from backends.dialects.dialect import Dialect, StreamWriter, WholeWriter
 from backends.messages import ChatRequest, Delta, Event, ToolCall, Whole, Wire
 from gateway.errors import Left, RouterError
 from gateway.request.ingress import Send
-from gateway.request.reply import envelope, send_body, send_head, send_whole
+from gateway.request.reply import error_facts, send_body, send_head, send_whole
 from gateway.request.watch import ClientWatch
 from policies.decision import Call
 
 LAST_WORDS_S = 2.0
 """How long a client that reads nothing holds up the end of an answer that failed."""
 
-KEEP_ALIVE = b": keep-alive\n\n"
 STREAM_HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
@@ -66,16 +64,26 @@ class Egress(Protocol):
 
 
 class StreamEgress:
-    """A Chat Completions event stream, with comments in long silences so that no proxy in between gives up."""
+    """An event stream in the client's dialect, with a sign of life in long silences so that no proxy in between gives up."""
 
-    def __init__(self, send: Send, request: ChatRequest, answer_id: str, watch: ClientWatch, silence_s: float) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        send: Send,
+        request: ChatRequest,
+        request_id: str,
+        watch: ClientWatch,
+        *,
+        silence_s: float,
+    ) -> None:
+        self._dialect = dialect
         self._send = send
         self._request = request
-        self._answer_id = answer_id
+        self._request_id = request_id
         self._watch = watch
         self._silence_s = silence_s
         self._created = int(time.time())
-        self._renderer: Renderer | None = None
+        self._renderer: StreamWriter | None = None
         self._headers: Mapping[str, str] = {}
         self._held: list[bytes] = []
         self._last_at = 0.0
@@ -87,8 +95,8 @@ class StreamEgress:
         return self.begun_at is not None
 
     def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
-        self._renderer = Renderer(self._request, call.model, self._answer_id, self._created)
-        self._headers = {**STREAM_HEADERS, **headers}
+        self._renderer = self._dialect.stream(self._request, call.model, self._request_id, self._created)
+        self._headers = {**STREAM_HEADERS, **self._dialect.headers(self._request_id), **headers}
         self._held.clear()
 
     async def take(self, event: Event) -> None:
@@ -103,7 +111,8 @@ class StreamEgress:
         await self._end()
 
     async def fail(self, error: RouterError) -> None:
-        self._held.append(self._rendering.error(envelope(error)))
+        body = self._dialect.envelope(error_facts(error, self._request_id))
+        self._held.append(self._rendering.error(body))
         try:
             async with asyncio.timeout(LAST_WORDS_S):
                 await self._end()
@@ -115,7 +124,7 @@ class StreamEgress:
             self._pulse.cancel()
 
     @property
-    def _rendering(self) -> Renderer:
+    def _rendering(self) -> StreamWriter:
         assert self._renderer is not None
         return self._renderer
 
@@ -133,12 +142,12 @@ class StreamEgress:
         self._pulse = asyncio.create_task(self._keep_alive(), name="stream-keep-alive")
 
     async def _keep_alive(self) -> None:
-        """Every write is whole events, so a comment may stand between any two."""
+        """Every write is whole events, so a sign of life may stand between any two."""
         while True:
             silent_s = time.monotonic() - self._last_at
             if silent_s >= self._silence_s:
                 self._last_at = time.monotonic()
-                await send_body(self._send, KEEP_ALIVE, more=True)
+                await send_body(self._send, self._dialect.keep_alive, more=True)
             else:
                 await asyncio.sleep(self._silence_s - silent_s)
 
@@ -151,12 +160,13 @@ class StreamEgress:
 class WholeEgress:
     """An answer in one JSON body. It begins and ends in `finish`, so it never fails half-way."""
 
-    def __init__(self, send: Send, request: ChatRequest, answer_id: str, watch: ClientWatch) -> None:
+    def __init__(self, dialect: Dialect, send: Send, request: ChatRequest, request_id: str, watch: ClientWatch) -> None:
+        self._dialect = dialect
         self._send = send
         self._request = request
-        self._answer_id = answer_id
+        self._request_id = request_id
         self._watch = watch
-        self._completion: Completion | None = None
+        self._completion: WholeWriter | None = None
         self._headers: Mapping[str, str] = {}
         self.begun_at: float | None = None
 
@@ -165,8 +175,8 @@ class WholeEgress:
         return self.begun_at is not None
 
     def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
-        self._completion = Completion(self._request, call.model, self._answer_id, int(time.time()))
-        self._headers = headers
+        self._completion = self._dialect.whole(self._request, call.model, self._request_id, int(time.time()))
+        self._headers = {**self._dialect.headers(self._request_id), **headers}
 
     async def take(self, event: Event) -> None:
         assert self._completion is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from backends.dialects.openai_chat.response import error_body
+from backends.dialects.dialect import Dialect, ErrorFacts
 from gateway.errors import RouterError, reply_headers
 from gateway.request.ingress import Send
 
@@ -31,12 +31,21 @@ async def send_whole(send: Send, status: int, body: bytes, headers: Headers, con
     await send_body(send, body)
 
 
-async def send_error(send: Send, error: RouterError, headers: Headers) -> None:
-    await send_whole(send, error.status, envelope(error), {**headers, **safe_headers(reply_headers(error))})
+async def send_error(send: Send, error: RouterError, headers: Headers, dialect: Dialect, request_id: str = "") -> None:
+    facts = error_facts(error, request_id)
+    told = {**headers, **dialect.headers(request_id), **safe_headers(reply_headers(error))}
+    await send_whole(send, dialect.status(facts), dialect.envelope(facts), told)
 
 
-def envelope(error: RouterError) -> bytes:
-    return error_body(error.message, type=error.type, param=error.param, code=error.code)
+def error_facts(error: RouterError, request_id: str) -> ErrorFacts:
+    return ErrorFacts(
+        message=error.message,
+        status=error.status,
+        type=error.type,
+        param=error.param,
+        code=error.code,
+        request_id=request_id,
+    )
 
 
 def safe_headers(headers: Headers) -> Headers:

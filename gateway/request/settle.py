@@ -84,6 +84,7 @@ class Books:
     """
 
     request_id: str
+    dialect: str
     tenant: str = ""
     stream: bool = False
     status: int = 200
@@ -165,7 +166,7 @@ class Books:
     def close(self) -> Settlement:
         return Settlement(
             request_id=self.request_id,
-            dialect="openai_chat",
+            dialect=self.dialect,
             tenant=self.tenant,
             stream=self.stream,
             status=self.status,

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
+from backends.dialects.openai_chat.dialect import OpenAIChat
 from backends.dialects.openai_chat.request import read_chat
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Event
@@ -187,7 +188,7 @@ class Stage:
         live = Live(self.policy, replicas)
         body = {"model": "auto", "messages": [{"role": "user", "content": "q"}], "stream": stream, **fields}
         request = read_chat(json.dumps(body).encode())
-        came = Came(Client(), Books("req_1"), None, False, world)
+        came = Came(Client(), Books("req_1", "openai_chat"), None, False, world)
         task = asyncio.current_task()
         assert task is not None
         timer = leaves_after_s is not None and asyncio.get_running_loop().call_later(leaves_after_s, task.cancel)
@@ -208,8 +209,8 @@ class Stage:
 
     async def _serve(self, live: Live, request: ChatRequest, came: Came, world: World) -> None:
         watch = ClientWatch(never)
-        egress = StreamEgress(came.client, request, "id", watch, 60) if request.stream else None
-        out = egress or WholeEgress(came.client, request, "id", watch)
+        egress = StreamEgress(OpenAIChat(), came.client, request, "id", watch, silence_s=60) if request.stream else None
+        out = egress or WholeEgress(OpenAIChat(), came.client, request, "id", watch)
         async with Owner(live, NullObservation()) as owner:
             judged = await judge(live, request, ANONYMOUS, {}, world)
             came.books.decided(judged.decision)

@@ -180,8 +180,11 @@ def test_the_finish_reason_is_read_from_what_passes_as_it_came(said: Wire | Whol
 
 def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:
     asked = Call("m", "a")
-    refused, cut = Books("1", answered_by=asked), Books("2", attempts=1, answered_by=asked)
-    left, late = Books("3", answered_by=asked), Books("4", answered_by=asked)
+    refused, cut = (
+        Books("1", "openai_chat", answered_by=asked),
+        Books("2", "openai_chat", attempts=1, answered_by=asked),
+    )
+    left, late = Books("3", "openai_chat", answered_by=asked), Books("4", "openai_chat", answered_by=asked)
     refused.failed(Unauthorised("x"), begun=False)
     cut.spoke(cut.began_at + 0.25)
     cut.failed(Busy("x"), begun=True)

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from backends.dialects.openai_chat.dialect import OpenAIChat
 from backends.messages import ChatRequest, Delta, Event, Finish, Message, Usage, Wire
 from gateway.errors import Disconnected
-from gateway.request.egress import KEEP_ALIVE, StreamEgress, WholeEgress
+from gateway.request.egress import StreamEgress, WholeEgress
 from gateway.request.ingress import AsgiEvent
 from gateway.request.watch import ClientWatch
 from policies.decision import Call
@@ -25,7 +26,7 @@ class Client:
 
     async def __call__(self, event: AsgiEvent) -> None:
         self.events.append(event)
-        if self.body.count(KEEP_ALIVE) == 2:
+        if self.body.count(OpenAIChat.keep_alive) == 2:
             self.was_kept_alive_twice.set()
 
     @property
@@ -49,7 +50,7 @@ def client() -> Client:
 
 @pytest.fixture
 async def stream(client: Client) -> AsyncIterator[StreamEgress]:
-    egress = StreamEgress(client, ASKED, "id", ClientWatch(never), silence_s=60)
+    egress = StreamEgress(OpenAIChat(), client, ASKED, "id", ClientWatch(never), silence_s=60)
     yield egress
     await egress.aclose()
 
@@ -108,7 +109,7 @@ async def test_a_begun_stream_fails_with_one_error_event_and_no_invented_finish(
 
 
 async def test_a_comment_is_sent_in_a_long_silence_and_none_after_the_end(client: Client) -> None:
-    stream = StreamEgress(client, ASKED, "id", ClientWatch(never), silence_s=0.02)
+    stream = StreamEgress(OpenAIChat(), client, ASKED, "id", ClientWatch(never), silence_s=0.02)
     stream.attempt(FIRST, {})
     await stream.take(Delta("a"))
 
@@ -121,7 +122,7 @@ async def test_a_comment_is_sent_in_a_long_silence_and_none_after_the_end(client
 
 
 async def test_a_whole_answer_leaves_at_once_with_its_length(client: Client) -> None:
-    whole = WholeEgress(client, ASKED, "id", ClientWatch(never))
+    whole = WholeEgress(OpenAIChat(), client, ASKED, "id", ClientWatch(never))
     whole.attempt(FIRST, {"x-turnout-model": "small"})
     for event in (Delta("hel"), Delta("lo"), Finish("stop"), Usage(1, 2)):
         await whole.take(event)
@@ -134,7 +135,7 @@ async def test_a_whole_answer_leaves_at_once_with_its_length(client: Client) -> 
 
 
 async def test_a_whole_answer_that_fails_never_began(client: Client) -> None:
-    whole = WholeEgress(client, ASKED, "id", ClientWatch(never))
+    whole = WholeEgress(OpenAIChat(), client, ASKED, "id", ClientWatch(never))
     whole.attempt(FIRST, {})
 
     with pytest.raises(Disconnected):
