@@ -40,7 +40,7 @@ class Heard:
     def _begin(self, generation: str) -> bool:
         before, self._generation = self._generation, generation
         if generation != before:
-            self.resident = set()
+            self.resident, self._coming = set(), None
         return before not in ("", generation)
 
     def _change(self, blocks: Blocks) -> None:

@@ -15,6 +15,9 @@ from backends.worker.messages import EVENTS_PATH, HEARTBEAT_S, VERSION, Blocks, 
 SILENCE_S = 3 * HEARTBEAT_S
 """So long without a heartbeat, and nobody is there."""
 
+MAX_EVENT_BYTES = 256 * 1024
+"""Nine times the largest event, for what later versions add."""
+
 KINDS: Mapping[bytes, "type[WorkerIs] | type[Blocks] | type[WorkerLoad]"] = {
     b"worker": WorkerIs,
     b"blocks": Blocks,
@@ -38,46 +41,58 @@ class Server(Protocol):
         ...
 
 
-async def listen(server: Server) -> AsyncGenerator[Message, None]:
+async def listen(server: Server, silence_s: float = SILENCE_S) -> AsyncGenerator[Message, None]:
     """The messages of one stream. Always ends by raising Unheard."""
+    patience = _Patience(silence_s)
     try:
-        async with aclosing(_events(server)) as events:
+        async with aclosing(_events(server, patience)) as events:
             async for event in events:
                 if event.name in KINDS:
                     yield _read(event)
+                    patience.begin()
     except TransportError as error:
         raise Unheard(str(error), is_down=error.kind == "unreachable") from error
-    except (msgspec.DecodeError, EventTooLarge) as error:
-        raise Unheard(f"what it says is not understood: {error}") from error
+    except (msgspec.DecodeError, EventTooLarge, RecursionError) as error:
+        raise Unheard(f"what it says is not understood: {str(error)[:200]}") from error
     raise Unheard("it ended its stream of events")
 
 
-async def _events(server: Server) -> AsyncGenerator[ServerEvent, None]:
-    async with _patience():
+class _Patience:
+    """Until when the next message has to be here. A comment of a proxy, or an event that is not known, is none."""
+
+    def __init__(self, silence_s: float) -> None:
+        self._silence_s = silence_s
+        self.begin()
+
+    def begin(self) -> None:
+        self._until = asyncio.get_running_loop().time() + self._silence_s
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout_at(self._until):
+                yield
+        except TimeoutError:
+            raise Unheard(f"nothing came from it for {self._silence_s:g} s") from None
+
+
+async def _events(server: Server, patience: _Patience) -> AsyncGenerator[ServerEvent, None]:
+    async with patience.waiting():
         response = await server.get(EVENTS_PATH, "text/event-stream", SILENCE_S)
     try:
         if response.status != 200:
             raise _refused(response.status)
-        decoder = Decoder()
-        while data := await _next(response):
+        decoder = Decoder(MAX_EVENT_BYTES)
+        while data := await _next(response, patience):
             for event in decoder.feed(data):
                 yield event
     finally:
         await response.aclose()
 
 
-async def _next(response: Response) -> bytes:
-    async with _patience():
+async def _next(response: Response, patience: _Patience) -> bytes:
+    async with patience.waiting():
         return await response.read()
-
-
-@asynccontextmanager
-async def _patience() -> AsyncIterator[None]:
-    try:
-        async with asyncio.timeout(SILENCE_S):
-            yield
-    except TimeoutError:
-        raise Unheard(f"nothing came from it for {SILENCE_S:g} s") from None
 
 
 def _refused(status: int) -> Unheard:

@@ -9,7 +9,7 @@ from backends import sse
 from backends.engine.api import BLOCK_TOKENS, EngineLoad
 from backends.engine.feed import Place, Told
 from backends.upstream import Load
-from backends.worker.messages import HEARTBEAT_S, MAX_DIGESTS, Blocks, EventName, WorkerIs, WorkerLoad
+from backends.worker.messages import HEARTBEAT_S, MAX_DIGESTS, MAX_WORDS, Blocks, EventName, WorkerIs, WorkerLoad
 
 
 @runtime_checkable
@@ -77,7 +77,7 @@ def load_of(worker: Worker, why_not: str = "") -> WorkerLoad:
     return WorkerLoad(
         generation=worker.generation,
         ready=load.ready and not why_not,
-        why_not=why_not or load.why_not,
+        why_not=(why_not or load.why_not)[:MAX_WORDS],
         waiting=engine.waiting,
         running=engine.running,
         queued_tokens=engine.queued_tokens,

@@ -12,7 +12,7 @@ from backends.engine.api import EngineLoad
 from backends.engine.feed import Place, ResidencyFeed, Told
 from backends.sse import Decoder
 from backends.upstream import Load
-from backends.worker.messages import HEARTBEAT_S, MAX_DIGESTS, Blocks, WorkerIs, WorkerLoad
+from backends.worker.messages import HEARTBEAT_S, MAX_DIGESTS, MAX_WORDS, Blocks, WorkerIs, WorkerLoad
 from backends.worker.voice import Voice, frames
 from gateway.errors import Left
 from gateway.request.door import Door
@@ -48,6 +48,10 @@ def heard(voice: Voice, now: float = 0.0, why_not: str = "") -> list[WorkerIs | 
 
 def digest(number: int) -> bytes:
     return number.to_bytes(16, "big")
+
+
+def test_a_reason_is_cut_to_what_a_reader_takes() -> None:
+    assert heard(Voice(StubWorker()), why_not="x" * 5000)[-1].why_not == "x" * MAX_WORDS  # type: ignore[union-attr]
 
 
 def test_first_comes_who_speaks_then_all_blocks_then_the_load() -> None:
