@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from gateway.control.lines import Lines
+from gateway.decisions.log import DecisionLog
 from gateway.live.in_force import Live
 from gateway.request.door import Door
 from gateway.request.identity import Identity
@@ -15,7 +16,7 @@ from gateway.telemetry.observe import Observer
 @dataclass(slots=True)
 class Gateway:
     """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back. `lines` keeps
-    the targets of the policy in force."""
+    the targets of the policy in force. `decisions` keeps what was decided, None where nobody asked for that."""
 
     settings: Settings
     live: Live
@@ -24,6 +25,7 @@ class Gateway:
     world: World
     observer: Observer
     lines: Lines = field(default_factory=Lines)
+    decisions: DecisionLog | None = None
     last_problem: str = ""
     started_at: int = field(default_factory=lambda: int(time.time()))
 

@@ -63,6 +63,19 @@ class Telemetry(BaseModel):
     log: LogForm = "json"
 
 
+class Decisions(BaseModel):
+    """The log of decisions: `dir` is its folder, None for none. Sizes in bytes, times in seconds. `total_bytes` bounds all
+    segments together; `queue` how many records may wait to be written."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dir: Path | None = None
+    segment_bytes: int = Field(default=64 * MIB, ge=MIB)
+    segment_s: PositiveFloat = 3_600.0
+    total_bytes: int = Field(default=4_096 * MIB, ge=2 * MIB)
+    queue: PositiveInt = 8_192
+
+
 class Settings(BaseSettings):
     """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
@@ -88,6 +101,7 @@ class Settings(BaseSettings):
     limits: Limits = Limits()
     drain_s: PositiveFloat = 30.0
     telemetry: Telemetry = Telemetry()
+    decisions: Decisions = Decisions()
 
     @property
     def is_loopback(self) -> bool:

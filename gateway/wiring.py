@@ -8,16 +8,19 @@ from pathlib import Path
 
 from gateway.control.reload import Reloader
 from gateway.control.upkeep import Upkeep
+from gateway.decisions.log import DecisionLog
+from gateway.decisions.segments import Segments
 from gateway.house import Gateway
 from gateway.live.build import LiveBuilder
 from gateway.request.door import Door
 from gateway.request.identity import BadSettings, open_identity
 from gateway.request.snapshot import World
 from gateway.secrets import Secret
-from gateway.settings import Settings, read_secret
+from gateway.settings import Decisions, Settings, read_secret
 from gateway.state.memory import MemoryResidency
 from gateway.state.residency import Residency
 from gateway.telemetry.observe import Observer, build_observer
+from gateway.telemetry.redact import Redactor
 from policies.policy import Policy
 
 RESIDENT_BLOCKS = 100_000
@@ -43,16 +46,22 @@ def build_gateway(settings: Settings) -> Built:
     builder = LiveBuilder(settings)
     policy = builder.read(text)
     residency, connect = open_residency(settings.state)
+    observer, redactor = open_observer(settings, policy), Redactor(secrets_of(settings, policy))
+    decisions = open_decisions(settings.decisions, redactor, observer)
+    if decisions is not None:
+        decisions.policy_loaded(policy, text)
     gateway = Gateway(
         settings=settings,
         live=builder.live(policy, None),
         identity=identity,
         door=Door(settings.limits.max_in_flight),
         world=World(residency=residency, now=time.time, draw=random.random),
-        observer=open_observer(settings, policy),
+        observer=observer,
+        decisions=decisions,
     )
     reloader = Reloader(gateway, path, builder.opened, text)
-    closers = (builder.aclose, residency.aclose, gateway.observer.aclose)
+    keepers = () if decisions is None else (decisions.aclose,)
+    closers = (builder.aclose, residency.aclose, *keepers, gateway.observer.aclose)
     return Built(gateway, Upkeep(gateway, reloader, connect, closers), reloader)
 
 
@@ -74,16 +83,40 @@ def open_residency(state: Secret | None) -> tuple[Residency, Callable[[], Awaita
     return shared, shared.connect
 
 
+def open_decisions(asked: Decisions, redactor: Redactor, observer: Observer) -> DecisionLog | None:
+    """The log of decisions with its thread started. Raises BadSettings."""
+    if asked.dir is None:
+        return None
+    try:
+        segments = Segments(
+            asked.dir,
+            segment_bytes=asked.segment_bytes,
+            segment_s=asked.segment_s,
+            total_bytes=asked.total_bytes,
+            now=time.time,
+        )
+    except OSError as error:
+        raise BadSettings(f"decisions: the log of decisions cannot be written: {error}") from None
+    decisions = DecisionLog(segments, redactor, most=asked.queue, dropped=observer.not_kept)
+    decisions.start()
+    return decisions
+
+
+def secrets_of(settings: Settings, policy: Policy) -> list[Secret]:
+    """What this process must never tell."""
+    keys = [read_secret(model.key) for model in policy.models.values() if model.key is not None]
+    return [key for key in (*keys, settings.state) if key is not None]
+
+
 def open_observer(settings: Settings, policy: Policy) -> Observer:
     told = settings.telemetry
-    keys = [read_secret(model.key) for model in policy.models.values() if model.key is not None]
     try:
         observer = build_observer(
             traces=told.traces,
             otlp_endpoint=told.otlp_endpoint,
             metrics=told.metrics,
             log=told.log,
-            secrets=[key for key in (*keys, settings.state) if key is not None],
+            secrets=secrets_of(settings, policy),
         )
     except ValueError as error:
         raise BadSettings(f"telemetry: {error}") from None

@@ -100,7 +100,7 @@ class Reloader:
                 identity = open_identity(self._gateway.settings) if force else self._gateway.identity
                 if force or text != self._seen:
                     self._seen = text
-                    self._swap(await self._build(text, self._gateway.live))
+                    self._swap(await self._build(text, self._gateway.live), text)
                     self._gateway.identity = identity
                     self._in_force = text
                 elif text == self._in_force:
@@ -108,11 +108,13 @@ class Reloader:
             except Exception as error:
                 self._refuse(error)
 
-    def _swap(self, fresh: Live) -> None:
+    def _swap(self, fresh: Live, text: str) -> None:
         gateway, old = self._gateway, self._gateway.live
         fresh.redraw(gateway.lines.carry(old.policy, fresh.policy))
-        gateway.live, gateway.last_problem = fresh, ""
         policy = fresh.policy
+        if gateway.decisions is not None:
+            gateway.decisions.policy_loaded(policy, text)
+        gateway.live, gateway.last_problem = fresh, ""
         gateway.observer.policy_loaded(policy.hash, [route.name for route in policy.routes], policy.models)
         log.info("policy %s (%s) is in force", policy.name, policy.hash)
         if self._retiring is not None:

@@ -52,7 +52,13 @@ class ChatEndpoint:
         try:
             await self._attend(visit)
         finally:
-            observation.settle(visit.books.close())
+            self._settle(visit)
+
+    def _settle(self, visit: Visit) -> None:
+        settlement = visit.books.close()
+        visit.observation.settle(settlement)
+        if self._gateway.decisions is not None and visit.books.judged is not None:
+            self._gateway.decisions.settled(visit.books.judged, settlement)
 
     async def _attend(self, visit: Visit) -> None:
         try:
@@ -100,7 +106,7 @@ class ChatEndpoint:
         live, world, books = owner.live, self._gateway.world, visit.books
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world)
-        books.decided(judged.decision)
+        books.decided(judged)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency, principal.is_relayed)

@@ -49,6 +49,9 @@ class LiveObserver:
     def steered(self, route: str, choose: Choose, realised: float | None) -> None:
         self._metrics.steered(route, choose, realised)
 
+    def not_kept(self, count: int) -> None:
+        self._metrics.dropped("decision", count)
+
     def metrics_page(self) -> bytes:
         return self._metrics.page() if self._shows_metrics else b""
 

@@ -81,7 +81,7 @@ OUTCOMES: tuple[str, ...] = get_args(Outcome)
 
 KINDS: tuple[str, ...] = get_args(Kind)
 RELOADS = ("ok", "failed")
-SIGNALS = ("span", "log")
+SIGNALS = ("span", "log", "decision")
 ESTIMATES = ("answered", "abstained")
 
 JUDGED: tuple[str, ...] = tuple(word for word in get_args(Judgement) if word)

@@ -71,6 +71,10 @@ class Observer(Protocol):
         """Where the line of a route is, and what its last requests came to, in percent of the target's reference."""
         ...
 
+    def not_kept(self, count: int) -> None:
+        """So many records of decisions did not get into their log. May be called from any thread."""
+        ...
+
     def metrics_page(self) -> bytes:
         """The text for `/metrics`, of type METRICS_CONTENT_TYPE; empty when metrics are off."""
         ...
@@ -135,6 +139,9 @@ class NullObserver:
         pass
 
     def steered(self, route: str, choose: Choose, realised: float | None) -> None:
+        pass
+
+    def not_kept(self, count: int) -> None:
         pass
 
     def metrics_page(self) -> bytes:

@@ -1,0 +1,148 @@
+"""The log of decisions as requests see it: a bounded queue, and the one thread that empties it onto the disk.
+
+Handing over returns at once and never raises: what cannot be kept is dropped and counted.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from gateway.decisions.clean import cleaned
+from gateway.decisions.record import FeedbackRecord, Record, recorded
+from gateway.decisions.segments import Segments
+from gateway.decisions.shelf import Shelf
+from gateway.request.judge import Judged
+from gateway.request.settlement import Settlement
+from gateway.telemetry.redact import Redactor
+from policies.decision import Decision
+from policies.estimates import Estimate
+from policies.facts import Facts
+from policies.language.kept import Kept, keep
+from policies.policy import Policy
+from policies.snapshot import Snapshot
+
+log = logging.getLogger("turnout.decisions")
+
+PAUSE_S = 0.2
+"""Between two looks at the queue: what the end of the process by SIGKILL loses at most."""
+
+SYNC_S = 5.0
+"""Between two fsyncs: what the end of the machine loses at most."""
+
+BATCH = 128
+"""Records that are written at once."""
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A request that is over. The values themselves; they become a line in the thread."""
+
+    facts: Facts
+    estimate: Estimate
+    snapshot: Snapshot
+    decision: Decision
+    settlement: Settlement
+
+
+Waiting = Settled | FeedbackRecord
+
+
+class DecisionLog:
+    """`most` are waiting at once. `dropped` is told how many records were lost, from whichever thread."""
+
+    def __init__(
+        self,
+        segments: Segments,
+        redactor: Redactor,
+        *,
+        most: int,
+        dropped: Callable[[int], object],
+        sync_s: float = SYNC_S,
+    ) -> None:
+        self._segments = segments
+        self._shelf = Shelf(segments.folder)
+        self._redactor = redactor
+        self._most = most
+        self._dropped = dropped
+        self._sync_s = sync_s
+        self._synced_at = time.monotonic()
+        self._policies: deque[tuple[str, Kept]] = deque()
+        self._waiting: deque[Waiting] = deque()
+        self._over = threading.Event()
+        self._is_failing = False
+        self._thread = threading.Thread(target=self._run, name="decision-log", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def policy_loaded(self, policy: Policy, text: str) -> None:
+        """From here on decisions may be made by it."""
+        self._policies.append((policy.hash, keep(policy, text)))
+
+    def settled(self, judged: Judged, settlement: Settlement) -> None:
+        """A request that was decided is over."""
+        self._hand_over(Settled(judged.facts, judged.estimate, judged.snapshot, judged.decision, settlement))
+
+    def heard(self, feedback: FeedbackRecord) -> bool:
+        """Whether it is going to be written."""
+        return self._hand_over(feedback)
+
+    async def aclose(self, within_s: float = 5.0) -> None:
+        """Write what waits, for `within_s` seconds at most."""
+        self._over.set()
+        await asyncio.to_thread(self._thread.join, within_s)
+
+    def _hand_over(self, record: Waiting) -> bool:
+        if len(self._waiting) >= self._most:
+            self._dropped(1)
+            return False
+        self._waiting.append(record)
+        return True
+
+    def _run(self) -> None:
+        while not self._over.wait(PAUSE_S):
+            self._empty()
+        self._empty()
+        self._attempt(0, self._segments.close)
+
+    def _empty(self) -> None:
+        while self._waiting:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH))]
+            self._attempt(len(batch), partial(self._write, batch))
+        if time.monotonic() - self._synced_at >= self._sync_s:
+            self._synced_at = time.monotonic()
+            self._attempt(0, self._segments.sync)
+
+    def _attempt(self, count: int, act: Callable[[], None]) -> None:
+        """What fails costs these `count` records, and one line in the process's log for each row of failures."""
+        try:
+            act()
+        except Exception as error:
+            self._dropped(count)
+            if not self._is_failing:
+                log.error("decisions are not kept: %s", error, exc_info=not isinstance(error, OSError))
+            self._is_failing = True
+            return
+        if self._is_failing and count:
+            log.info("decisions are kept again")
+            self._is_failing = False
+
+    def _write(self, batch: Sequence[Waiting]) -> None:
+        while self._policies:
+            self._shelf.learn(*self._policies.popleft())
+        lines = b"".join([msgspec.json.encode(self._record(waiting)) + b"\n" for waiting in batch])
+        self._segments.begin(len(lines))
+        for digest in {waiting.decision.policy_hash for waiting in batch if isinstance(waiting, Settled)}:
+            self._shelf.need(digest, self._segments.count)
+        self._segments.append(lines)
+
+    def _record(self, waiting: Waiting) -> Record:
+        if isinstance(waiting, FeedbackRecord):
+            return waiting
+        decided = recorded(waiting.facts, waiting.estimate, waiting.snapshot, waiting.decision, waiting.settlement)
+        return cleaned(decided, self._redactor)

@@ -1,0 +1,110 @@
+"""The lines of the log: one decision with its outcome, or one word of feedback. Counts, names and reasons; never a text."""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+import msgspec
+
+from backends.messages import Usage
+from gateway.request.settlement import End, Judgement, Settlement
+from policies.decision import Call, Decision
+from policies.estimates import Estimate
+from policies.facts import Facts
+from policies.snapshot import Snapshot
+
+SCHEMA = 1
+"""Raised when a field changes its meaning or goes. A new field with a default leaves it alone."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request came to, in the words of `Settlement`. `usage` is of the answer that was sent; `microusd` of all calls."""
+
+    status: int
+    end: End
+    attempts: int
+    duration_ms: float
+    ttft_ms: float | None = None
+    answered_by: Call | None = None
+    usage: Usage | None = None
+    microusd: int = 0
+    error_code: str = ""
+    judgement: Judgement = ""
+    p_correct: float | None = None
+    abandoned_by: Call | None = None
+    abandoned: Usage | None = None
+    abandoned_microusd: int = 0
+    beside: Call | None = None
+    beside_usage: Usage | None = None
+    beside_microusd: int = 0
+
+    @property
+    def escalated(self) -> bool:
+        return self.judgement == "escalated"
+
+
+class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="decision"):
+    """Everything that decide() read, what it said, and what came of it.
+
+    `at` in seconds since the epoch. `probability` is that with which this choice was made among all that could have been: 1
+    where nothing is drawn. `cleaned`: something that looked like a credential was taken out of the texts, so the decision
+    cannot be made again from them.
+    """
+
+    schema: int = SCHEMA
+    at: float
+    request_id: str
+    tenant: str
+    facts: Facts
+    estimate: Estimate
+    snapshot: Snapshot
+    snapshot_digest: str
+    decision: Decision
+    probability: float = 1.0
+    cleaned: bool = False
+    outcome: Outcome
+
+
+class FeedbackRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="feedback"):
+    """What a caller says of an earlier answer. It counts where a decision of the same tenant has this `request_id`.
+
+    `rating` is 1 for good and -1 for bad. Of a comment only the length is kept.
+    """
+
+    schema: int = SCHEMA
+    at: float
+    request_id: str
+    tenant: str
+    rating: int | None = None
+    score: float | None = None
+    corrected: bool | None = None
+    comment_chars: int = 0
+
+
+Record = DecisionRecord | FeedbackRecord
+
+
+def digest_of(snapshot: Snapshot) -> str:
+    """32 hex digits that stand for one state of the world, its instant and its draw included."""
+    return blake2b(msgspec.json.encode(snapshot), digest_size=16).hexdigest()
+
+
+def recorded(
+    facts: Facts, estimate: Estimate, snapshot: Snapshot, decision: Decision, settlement: Settlement
+) -> DecisionRecord:
+    return DecisionRecord(
+        at=snapshot.now,
+        request_id=settlement.request_id,
+        tenant=settlement.tenant,
+        facts=facts,
+        estimate=estimate,
+        snapshot=snapshot,
+        snapshot_digest=digest_of(snapshot),
+        decision=decision,
+        outcome=outcome_of(settlement),
+    )
+
+
+def outcome_of(settlement: Settlement) -> Outcome:
+    """The fields that both have; what the decision says already is left out."""
+    told: Mapping[str, object] = {name: getattr(settlement, name) for name in Outcome.__struct_fields__}
+    return Outcome(**told)  # type: ignore[arg-type]

@@ -1,0 +1,44 @@
+"""A policy as a log keeps it: the text of its file, and what was solved when that came into force.
+
+So decisions can be made again where neither the classifier nor the files of weights are that the policy was read with.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from policies.escalate.plan import Escalation
+from policies.language.compile import compile_models, compile_policy, text_hash
+from policies.language.load import shape
+from policies.language.problem import Source
+from policies.policy import Choose, Policy
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """`choices` has one entry for each route: None where it does not choose by difficulty."""
+
+    text: str
+    name: str
+    choices: tuple[Choose | None, ...]
+    escalations: Mapping[str, Escalation] = {}
+
+
+def keep(policy: Policy, text: str) -> Kept:
+    """`text` is what `policy` was read from."""
+    choices = tuple([route.choose for route in policy.routes])
+    return Kept(text=text, name=policy.name, choices=choices, escalations=policy.escalations)
+
+
+def restored(kept: Kept) -> Policy:
+    """The policy that was kept. Raises ValueError where its text is none that is read here."""
+    found, problems = shape(Source.of(kept.name, kept.text), kept.text)
+    if found is None or problems:
+        raise ValueError("\n".join([problem.render() for problem in problems]))
+    return compile_policy(
+        found.file,
+        compile_models(found.file),
+        kept.choices,
+        escalations=kept.escalations,
+        name=kept.name,
+        digest=text_hash(kept.text),
+    )
