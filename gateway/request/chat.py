@@ -16,7 +16,7 @@ from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
 from gateway.request.job import Drive
-from gateway.request.judge import judge
+from gateway.request.judge import Judged, judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_error
 from gateway.request.settle import Books
@@ -26,9 +26,9 @@ from gateway.settings import Limits
 from gateway.telemetry.observe import Observation
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class Visit:
-    """One HTTP request at the door, with its observation and its books."""
+    """One HTTP request at the door, with its observation and its books; `judged` from its decision on."""
 
     scope: Scope
     headers: Mapping[str, str]
@@ -36,6 +36,7 @@ class Visit:
     send: Send
     observation: Observation
     books: Books
+    judged: Judged | None = None
 
 
 class ChatEndpoint:
@@ -57,8 +58,8 @@ class ChatEndpoint:
     def _settle(self, visit: Visit) -> None:
         settlement = visit.books.close()
         visit.observation.settle(settlement)
-        if self._gateway.decisions is not None and visit.books.judged is not None:
-            self._gateway.decisions.settled(visit.books.judged, settlement)
+        if self._gateway.decisions is not None and visit.judged is not None:
+            self._gateway.decisions.settled(visit.judged, settlement)
 
     async def _attend(self, visit: Visit) -> None:
         try:
@@ -106,7 +107,8 @@ class ChatEndpoint:
         live, world, books = owner.live, self._gateway.world, visit.books
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world)
-        books.decided(judged)
+        visit.judged = judged
+        books.decided(judged.decision)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency, principal.is_relayed)

@@ -7,7 +7,6 @@ from typing import cast
 
 from backends.messages import Delta, Event, Finish, FinishReason, ToolCall, Usage, Whole, Wire
 from gateway.errors import RouterError
-from gateway.request.judge import Judged
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.catalogue import Price
 from policies.decision import Call, Decision
@@ -92,7 +91,6 @@ class Books:
     end: End = "stop"
     attempts: int = 0
     ttft_ms: float | None = None
-    judged: Judged | None = None
     decision: Decision | None = None
     reason: str = ""
     asked: Call | None = None
@@ -111,9 +109,8 @@ class Books:
     beside_microusd: int = 0
     began_at: float = field(default_factory=time.perf_counter)
 
-    def decided(self, judged: Judged) -> None:
-        self.judged = judged
-        self.decision, self.reason = judged.decision, judged.decision.reason
+    def decided(self, decision: Decision) -> None:
+        self.decision, self.reason = decision, decision.reason
 
     def spoke(self, at: float) -> None:
         """The first content left at this instant; of several attempts only the last one gets so far."""

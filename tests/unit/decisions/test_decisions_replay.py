@@ -1,5 +1,6 @@
 """What is on disk decides again as it was decided, and by another policy shows what would be."""
 
+import shutil
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from servers.decision_log_world import TEXT, judged, keep_log, load, raw_decisio
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord, digest_of
 from gateway.decisions.replay import compare, decide_again, policies_beside, replay
+from gateway.decisions.segments import segments_in
 from policies.decision import Reject
 from policies.language.kept import keep, restored
 
@@ -41,7 +43,7 @@ async def test_every_record_decides_again_byte_for_byte(tmp_path: Path) -> None:
 
 async def test_a_line_that_was_changed_on_disk_is_found(tmp_path: Path) -> None:
     await written(tmp_path, 50)
-    segment = next(tmp_path.glob("*.jsonl"))
+    (segment,) = segments_in(tmp_path)
     lines = segment.read_bytes().splitlines(keepends=True)
     number = next(i for i, line in enumerate(lines) if b'"model":"small"' in line.partition(b'"decision"')[2])
     lines[number] = lines[number].replace(
@@ -87,8 +89,7 @@ def test_a_text_that_is_no_policy_any_more_says_why() -> None:
 
 async def test_a_log_without_its_policy_says_which_is_missing(tmp_path: Path) -> None:
     await written(tmp_path, 5)
-    for path in (tmp_path / "policies").iterdir():
-        path.unlink()
+    shutil.rmtree(tmp_path / "policies")
 
     found = replay(read_log(tmp_path), policies_beside(tmp_path))
 
