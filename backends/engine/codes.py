@@ -28,6 +28,11 @@ class Codes:
     scales: NDArray[np.float16]
     minima: NDArray[np.float16] | None = None
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether every code stands for a finite number."""
+        return all(np.isfinite(part).all() for part in (self.scales, self.minima) if part is not None)
+
     def dense(self) -> Floats:
         """What the codes stand for: (rows, columns) float32."""
         levels = self.values if self.minima is None else _nibbles(self.values, self.columns)

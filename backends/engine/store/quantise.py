@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.engine.codes import bfloat16_bits, to_int4, to_int8
+from backends.engine.codes import bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.spec import TensorSource
 from backends.engine.store.carried import carried_files
 from backends.engine.store.pull import Progress
@@ -175,17 +175,25 @@ def _index(names: Sequence[str], shards: Sequence[Sequence[_Tensor]]) -> str:
 
 def _arrays(source: TensorSource, tensors: Sequence[_Tensor]) -> Iterator[NDArray[np.generic]]:
     for tensor in tensors:
-        yield from _rounded(source.tensor(tensor.source), tensor.form)
+        arrays = _rounded(source.tensor(tensor.source), tensor.form)
+        if arrays is None:
+            raise QuantiseFailed(f"{tensor.source} holds numbers that are not finite, or too large for {tensor.form}")
+        yield from arrays
 
 
-def _rounded(values: NDArray[np.float32], form: Precision) -> Iterator[NDArray[np.generic]]:
-    if form in ("float32", "bfloat16"):
-        yield values if form == "float32" else bfloat16_bits(values)
-        return
-    codes = (to_int8 if form == "int8" else to_int4)(values)
-    yield from (codes.values, codes.scales)
-    if codes.minima is not None:
-        yield codes.minima
+def _rounded(values: NDArray[np.float32], form: Precision) -> tuple[NDArray[np.generic], ...] | None:
+    """None where what comes out would not be finite."""
+    if not np.isfinite(values).all():
+        return None
+    if form == "float32":
+        return (values,)
+    if form == "bfloat16":
+        bits = bfloat16_bits(values)
+        return (bits,) if np.isfinite(from_bfloat16(bits)).all() else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        codes = (to_int8 if form == "int8" else to_int4)(values)
+    minima = () if codes.minima is None else (codes.minima,)
+    return (codes.values, codes.scales, *minima) if codes.is_finite else None
 
 
 def _read_back(opened: OpenedWeights, fresh: Path) -> None:

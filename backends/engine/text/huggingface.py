@@ -77,13 +77,17 @@ def _template(path: Path) -> ChatTemplate | None:
 def _text(path: Path) -> str:
     if path.stat().st_size > 4 * MOST_SOURCE:
         raise WeightsError(f"{path.name}: larger than {4 * MOST_SOURCE >> 10} KiB")
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as fault:
+        raise WeightsError(f"{path.name}: not UTF-8 ({fault})") from fault
 
 
 def _default(found: object) -> object:
     """Some files list several templates by name; the one for chats is `default`."""
     if isinstance(found, list):
-        return next((item.get("template") for item in found if item.get("name") == "default"), None)
+        named = [item for item in found if isinstance(item, Mapping)]
+        return next((item.get("template") for item in named if item.get("name") == "default"), None)
     return found
 
 

@@ -35,15 +35,18 @@ class CodedDirectory:
         return self.codes(name).dense() if name in self._coded else self.files.tensor(own_name(name))
 
     def codes(self, name: str) -> Codes:
-        """The integers of one matrix, read-only. Raises KeyError for a tensor that is none."""
+        """The integers of one matrix, read-only. Raises KeyError for a tensor that is none, WeightsError for scales or minima
+        that are no finite numbers."""
         columns, own = self._coded[name][1], own_name(name)
-        minima = self.files.raw(own + MINIMA) if own + MINIMA in self.files.entries else None
-        return Codes(
+        codes = Codes(
             columns,
             self.files.raw(own + CODES),  # type: ignore[arg-type]  # its kind was checked at the beginning
             self.files.raw(own + SCALES).astype(np.float16),
-            None if minima is None else minima.astype(np.float16),
+            self.files.raw(own + MINIMA).astype(np.float16) if own + MINIMA in self.files.entries else None,
         )
+        if not codes.is_finite:
+            raise WeightsError(f"{self.path.name}: the scales of {own} are not finite; quantise the weights again")
+        return codes
 
     def kinds(self) -> set[str]:
         """What the files hold, in a word."""

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Final
 
+from backends.engine.codes import GROUP
 from backends.engine.spec import Family, ModelSpec, RopeScaling
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.fields import Fields
@@ -24,12 +25,12 @@ VERSION = 1
 
 def read_json(path: Path) -> Fields:
     """A JSON object from a file of bounded size. Raises WeightsError."""
+    if not path.is_file():
+        raise WeightsError(f"{path.parent.name}: {path.name} is missing")
     try:
         if path.stat().st_size > JSON_BYTES:
             raise WeightsError(f"{path.name}: larger than {JSON_BYTES >> 20} MiB")
         values = json.loads(path.read_bytes())
-    except FileNotFoundError as fault:
-        raise WeightsError(f"{path.parent.name}: {path.name} is missing") from fault
     except (OSError, ValueError, RecursionError) as fault:
         raise WeightsError(f"{path.name}: no readable JSON ({fault})") from fault
     if not isinstance(values, dict):
@@ -104,6 +105,8 @@ def coded_precision(config: Fields) -> Precision | None:
     precision = marker.values.get("precision")
     if precision not in ("int8", "int4") or marker.values.get("version") != VERSION:
         raise WeightsError(f"{config.origin}: weights of another version of Turnout; quantise them again")
+    if marker.values.get("group") != GROUP:
+        raise WeightsError(f"{config.origin}: groups of {marker.values.get('group')!r}; groups of {GROUP} are read")
     return precision
 
 

@@ -1,15 +1,18 @@
 """sha256 of the files of a directory that `turnout models quantise` wrote. Checked whenever it is opened."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import msgspec
 
+from backends.engine.weights.config import read_json
 from backends.engine.weights.faults import WeightsError
 
 MANIFEST = "sha256.json"
 _PIECE = 4 << 20
+_READ = (".json", ".jinja", ".safetensors")
+"""Endings of the files that are read when weights are opened."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -35,17 +38,23 @@ def write_manifest(directory: Path, files: Mapping[str, str]) -> None:
 
 
 def check_manifest(directory: Path) -> None:
-    """Raises WeightsError for the first file that is missing or not what it was when it was written."""
+    """Raises WeightsError for the first file that is missing, or was not there or not so when the directory was written."""
     try:
-        listed = msgspec.json.decode((directory / MANIFEST).read_bytes(), type=Manifest).files
-    except FileNotFoundError as fault:
-        raise WeightsError(f"{directory.name}: {MANIFEST} is missing; quantise the weights again") from fault
-    except (OSError, msgspec.DecodeError) as fault:
-        raise WeightsError(
-            f"{directory.name}: {MANIFEST} is not readable ({fault}); quantise the weights again"
-        ) from fault
+        listed = msgspec.convert(read_json(directory / MANIFEST).values, Manifest).files
+    except (WeightsError, msgspec.ValidationError) as fault:
+        raise WeightsError(f"{directory.name}: {MANIFEST}: {fault}; quantise the weights again") from fault
     for name, promised in listed.items():
         _check(directory, name, promised)
+    _refuse_unlisted(directory, listed)
+
+
+def _refuse_unlisted(directory: Path, listed: Collection[str]) -> None:
+    """A file without a digest could say anything."""
+    for path in sorted(directory.iterdir()):
+        if path.suffix in _READ and path.name not in (*listed, MANIFEST):
+            raise WeightsError(
+                f"{directory.name}: {path.name} is not in {MANIFEST}; remove it, or quantise the weights again"
+            )
 
 
 def _check(directory: Path, name: str, promised: str) -> None:

@@ -38,6 +38,8 @@ def open_weights(path: Path) -> OpenedWeights:
         return _gguf(path) if path.is_file() else _from_directory(path)
     except TemplateFault as fault:
         raise WeightsError(f"{path.name}: {fault}") from fault
+    except OSError as fault:
+        raise WeightsError(f"{path.name}: cannot be read ({fault})") from fault
 
 
 def _from_directory(path: Path) -> OpenedWeights:
