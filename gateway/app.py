@@ -5,9 +5,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
 from starlette.middleware.cors import CORSMiddleware
 
+from backends.dialects.anthropic_messages.dialect import AnthropicMessages
+from backends.dialects.dialect import Dialect
 from backends.dialects.openai_chat.dialect import OpenAIChat
 from gateway import pages
+from gateway.count import count_tokens
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
+from gateway.feedback import feedback
 from gateway.house import Gateway
 from gateway.pages import Page
 from gateway.request.chat import ChatEndpoint
@@ -21,7 +25,14 @@ Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 
 MODEL_PREFIX = "/v1/models/"
 ALLOWED_HEADERS = ("authorization", "content-type", "x-api-key", "anthropic-version", "traceparent", "tracestate")
-EXPOSED_HEADERS = ("x-turnout-model", "x-turnout-route", "x-turnout-reason", "x-turnout-request-id", "x-turnout-policy")
+EXPOSED_HEADERS = (
+    "request-id",
+    "x-turnout-model",
+    "x-turnout-route",
+    "x-turnout-reason",
+    "x-turnout-request-id",
+    "x-turnout-policy",
+)
 
 
 def build_app(gateway: Gateway, keep: Keep | None = None) -> App:
@@ -57,9 +68,13 @@ class Routes:
         self._gateway = gateway
         self._keep = keep
         self._plain = OpenAIChat()
+        self._messages = AnthropicMessages()
         self._table: Mapping[str, Mapping[str, App]] = {
             self._plain.path: {"POST": ChatEndpoint(gateway, self._plain)},
+            self._messages.path: {"POST": ChatEndpoint(gateway, self._messages)},
+            f"{self._messages.path}/count_tokens": {"POST": self._page(count_tokens)},
             "/v1/route": {"POST": self._page(pages.route)},
+            "/v1/feedback": {"POST": self._page(feedback)},
             "/v1/worker/events": {"GET": self._page(publish.Events())},
             "/v1/worker/load": {"GET": self._page(publish.load)},
             "/v1/models": {"GET": self._page(pages.list_models)},
@@ -82,22 +97,26 @@ class Routes:
         method = scope["method"]
         if methods is None:
             nothing = NotFound(f"There is nothing at {method} {one_line(scope['path'][:200])}.")
-            await send_error(send, nothing, {}, self._plain)
+            await send_error(send, nothing, {}, self._dialect(scope))
         elif endpoint := methods.get("GET" if method == "HEAD" else method):
             await endpoint(scope, receive, send)
         else:
-            await self._other_method(method, ", ".join((*methods, "OPTIONS")), send)
+            await self._other_method(scope, ", ".join((*methods, "OPTIONS")), send)
 
     def _methods(self, path: str) -> Mapping[str, App] | None:
         return self._table.get(path) or (self._one_model if path.startswith(MODEL_PREFIX) else None)
 
-    async def _other_method(self, method: str, allowed: str, send: Send) -> None:
-        if method == "OPTIONS":
+    async def _other_method(self, scope: Scope, allowed: str, send: Send) -> None:
+        if scope["method"] == "OPTIONS":
             await send_head(send, 204, {"allow": allowed})
             await send({"type": "http.response.body"})
         else:
             other = MethodNotAllowed(f"Use {allowed} here.", headers={"allow": allowed})
-            await send_error(send, other, {}, self._plain)
+            await send_error(send, other, {}, self._dialect(scope))
+
+    def _dialect(self, scope: Scope) -> Dialect:
+        """Whose envelope an error under this path is in."""
+        return self._messages if tidy(scope["path"]).startswith(self._messages.path) else self._plain
 
     def _page(self, page: Page) -> App:
         async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,10 +125,10 @@ class Routes:
             except Left:
                 return
             except RouterError as error:
-                await send_error(send, error, {}, self._plain)
+                await send_error(send, error, {}, self._dialect(scope))
             except Exception:
                 broken = Internal("Something broke here; the process's log says what.")
-                await send_error(send, broken, {}, self._plain)
+                await send_error(send, broken, {}, self._dialect(scope))
                 raise
 
         return endpoint

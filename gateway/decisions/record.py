@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Literal
 
 import msgspec
 
@@ -14,6 +15,12 @@ from policies.snapshot import Snapshot
 
 SCHEMA = 1
 """Raised when a field changes its meaning or goes. A new field with a default leaves it alone."""
+
+
+NOBODY = "nobody"
+"""In counts by model: the requests that none answered."""
+
+Rating = Literal["good", "bad"]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,14 +74,14 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="recor
 class FeedbackRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="feedback"):
     """What a caller says of an earlier answer. It counts where a decision of the same tenant has this `request_id`.
 
-    `rating` is 1 for good and -1 for bad. Of a comment only the length is kept.
+    Of a comment only the length is kept.
     """
 
     schema: int = SCHEMA
     at: float
     request_id: str
     tenant: str
-    rating: int | None = None
+    rating: Rating | None = None
     score: float | None = None
     corrected: bool | None = None
     comment_chars: int = 0

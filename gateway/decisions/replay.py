@@ -7,14 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.decisions.record import DecisionRecord, Record
+from gateway.decisions.record import NOBODY, DecisionRecord, Record
 from gateway.decisions.shelf import policy_on
 from policies.decide import decide
 from policies.decision import Call, Decision
 from policies.policy import Policy
 from policies.terms.cost import charge, expected_output
-
-NOBODY = "nobody"
 
 PolicyOf = Callable[[str], Policy]
 """Hash -> policy. Raises OSError or ValueError where it is not at hand."""

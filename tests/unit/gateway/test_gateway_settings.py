@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.secrets import Secret
-from gateway.settings import MIB, Limits, Settings, Telemetry, read_secret
+from gateway.settings import MIB, Decisions, Limits, Settings, Telemetry, read_secret
 from policies.catalogue import SecretRef
 
 
@@ -68,7 +68,7 @@ def test_the_table_of_settings_is_whole_and_true() -> None:
         assert f"TURNOUT_{name.upper()}" in page, name
     for name, field in Limits.model_fields.items():
         assert f"`{name.upper()}` {shown(field.default)}" in page, name
-    for name in Telemetry.model_fields:
+    for name in (*Telemetry.model_fields, *Decisions.model_fields):
         assert f"`{name.upper()}`" in page, name
 
 
