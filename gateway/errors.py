@@ -30,7 +30,8 @@ RouterError                 whose fault          code                          s
 │  ├─ Overloaded                                 overloaded                    503     safe         overloaded_error
 │  ├─ NoFirstToken                               first_token_timeout           504     maybe_sent   timeout_error
 │  ├─ Silent                                     idle_timeout                  504     maybe_sent   timeout_error
-│  └─ TooSlow                                    total_timeout                 504     maybe_sent   timeout_error
+│  ├─ TooSlow                                    total_timeout                 504     maybe_sent   timeout_error
+│  └─ Uncounted                                  cannot_count_tokens           501     never        upstream_error
 └─ OurFault                 us
    ├─ Unavailable                                unavailable                   503     safe         overloaded_error
    ├─ Busy                                       too_many_in_flight            429     safe         rate_limit_error
@@ -208,6 +209,11 @@ class Silent(UpstreamFault):
 
 class TooSlow(UpstreamFault):
     code, status, type = "total_timeout", 504, "timeout_error"
+
+
+class Uncounted(UpstreamFault):
+    code, status, retry = "cannot_count_tokens", 501, "never"
+    now = "Models in this process count; an answer's `usage` has the count of every model."
 
 
 class OurFault(RouterError):

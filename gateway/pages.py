@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 import msgspec
 
 from backends.dialects.openai_chat.body import LONGEST_NAME
-from backends.dialects.openai_chat.dialect import OpenAIChat
+from backends.dialects.openai_chat.request import read_chat
 from gateway.control.health import Health, Verdict, health_of, verdict_of
 from gateway.errors import ModelForbidden, NotFound, Unauthorised, UnknownModel
 from gateway.house import Gateway
@@ -108,7 +108,7 @@ async def route(gateway: Gateway, scope: Scope, receive: Receive, send: Send) ->
     Nothing is generated, no load is claimed, and no line learns of it.
     """
     principal, headers = who_asks(gateway, scope)
-    request = await read_request(receive, gateway.limits, OpenAIChat())
+    request = await read_request(receive, gateway.limits, read_chat)
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world)
     if headers.get("accept", "").startswith("text/plain"):

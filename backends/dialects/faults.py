@@ -1,5 +1,19 @@
 """What is wrong with a client's body, in words that every dialect can put into its envelope."""
 
+import re
+from typing import TypeVar
+
+import msgspec
+
+Body = TypeVar("Body")
+
+LONGEST_QUOTE = 200
+"""Characters of the decoder's words, which may quote the body's."""
+
+_AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<field>.*)`$", re.DOTALL)
+
 
 class RequestFault(Exception):
     """The request is at fault (400). `param` is the path of the field, as in `messages[0].role`; `code` may be None."""
@@ -9,3 +23,37 @@ class RequestFault(Exception):
         self.message = message
         self.param = param
         self.code = code
+
+
+def decode_body(decoder: "msgspec.json.Decoder[Body]", raw: bytes) -> Body:
+    """Raises RequestFault, and nothing else, whatever the bytes are."""
+    try:
+        if not raw.isascii():
+            raw.decode()
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise _fault(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise RequestFault("The body is not valid JSON in UTF-8." if raw else "The body is empty.") from None
+    except RecursionError:
+        raise RequestFault("The body is nested too deeply.") from None
+
+
+def _fault(text: str) -> RequestFault:
+    """The decoder's words, `Expected ... - at `$.path``, as a message and the path of the field."""
+    match = _AT.match(text)
+    what, path = (match["what"][:LONGEST_QUOTE], match["path"] or "") if match else (text[:LONGEST_QUOTE], "")
+    param = path.removeprefix(".").replace("[...]", "")
+    if missing := _MISSING.match(what):
+        param = _within(param, missing["field"])
+        return RequestFault(f"{param} is required.", param)
+    if unknown := _UNKNOWN.match(what):
+        param = _within(param, unknown["field"])
+        return RequestFault(f"{param} cannot be honoured here.", param)
+    if not param:
+        return RequestFault(f"The body does not have the right shape: {what}.")
+    return RequestFault(f"{param} is not right: {what}.", param)
+
+
+def _within(path: str, field: str) -> str:
+    return f"{path}.{field}" if path else field

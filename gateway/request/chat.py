@@ -1,7 +1,7 @@
 """A chat in any dialect: the straight line from bytes to bytes, one verb after another."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from backends.dialects.dialect import Dialect
@@ -81,7 +81,7 @@ class ChatEndpoint:
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:
-            request = await read_request(visit.receive, gateway.limits, self._dialect)
+            request = await read_request(visit.receive, gateway.limits, self._dialect.read)
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
         finally:
@@ -143,12 +143,12 @@ def cut_short() -> Draining:
     return Draining("This process stopped before the answer was whole.")
 
 
-async def read_request(receive: Receive, limits: Limits, dialect: Dialect) -> ChatRequest:
+async def read_request(receive: Receive, limits: Limits, read: Callable[[bytes], ChatRequest]) -> ChatRequest:
     """Raises RouterError."""
     body = await read_body(receive, limits)
     refuse_deep(body, limits.json_depth)
     try:
-        request = dialect.read(body)
+        request = read(body)
     except RequestFault as fault:
         raise BadRequest(fault.message, param=fault.param, code=fault.code) from fault
     if len(request.messages) > limits.messages:

@@ -71,6 +71,12 @@ def _upstream(expected: Mapping[str, Any], upstream: Any, name: str) -> None:
         assert text not in sent, f"{name} was sent {text}"
 
 
+def _names(wanted: str, seen: Seen, world: World) -> None:
+    """Each event is named as its type."""
+    assert wanted == "types"
+    assert seen.names == [event["type"] for event in seen.events]
+
+
 def _count(of: Callable[[Seen], int]) -> Callable[[Any, Seen, World], None]:
     def check(wanted: int, seen: Seen, world: World) -> None:
         assert of(seen) == wanted, f"{of(seen)} and not {wanted}: {seen.body!r}"
@@ -96,6 +102,8 @@ CHECKS: dict[str, Callable[[Any, Seen, World], None]] = {
     "finishes": _of(lambda seen: {key: seen.finishes(key) for key in range(2)}, "finishes"),
     "tool_calls": _of(lambda seen: seen.tool_calls(), "tool_calls"),
     "errors": _of(lambda seen: seen.errors, "errors"),
+    "events": _of(lambda seen: seen.events, "events"),
+    "names": _names,
     "last_event": _of(lambda seen: seen.events[-1], "last event"),
     "usage_events": _count(lambda seen: len(seen.usage_events)),
     "empty_choices": _count(lambda seen: sum(not chunk["choices"] for chunk in seen.chunks)),

@@ -18,6 +18,7 @@ class Seen:
     events: list[Any] = field(default_factory=list)
     dones: int = 0
     last: str = ""
+    names: list[str] = field(default_factory=list)
 
     @property
     def json(self) -> Any:
@@ -62,6 +63,7 @@ def seen_of(response: httpx.Response) -> Seen:
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         datas = [line[6:] for line in response.text.split("\n") if line.startswith("data: ")]
         seen.events = [json.loads(data) for data in datas if data != "[DONE]"]
+        seen.names = [line[7:] for line in response.text.split("\n") if line.startswith("event: ")]
         seen.dones = datas.count("[DONE]")
         seen.last = datas[-1] if datas else ""
     return seen

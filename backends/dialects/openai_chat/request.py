@@ -3,22 +3,16 @@
 Of equal keys in an object the last one counts, here as in what is forwarded.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from backends.dialects.faults import RequestFault
+from backends.dialects.faults import RequestFault, decode_body
 from backends.dialects.openai_chat.body import Body, Part, Turn
 from backends.messages import ChatRequest, Message, Sampling, SamplingChoice, ToolChoice
 
 _DECODER = msgspec.json.Decoder(Body)
-_AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
-_MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
-LONGEST_QUOTE = 200
-"""Characters of the decoder's words, which may quote the body's."""
-
 _SEED_MASK = (1 << 63) - 1
 
 
@@ -28,7 +22,7 @@ def read_chat(raw: bytes) -> ChatRequest:
     >>> read_chat(b'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}').messages[0].text
     'hi'
     """
-    body = _decode(raw)
+    body = decode_body(_DECODER, raw)
     if body.stream_options is not None and not body.stream:
         raise RequestFault("stream_options is only allowed together with stream: true.", "stream_options")
     if body.top_logprobs is not None and not body.logprobs:
@@ -49,33 +43,6 @@ def read_chat(raw: bytes) -> ChatRequest:
         parallel_tool_calls=body.parallel_tool_calls is not False,
         response_format=_response_format(body.response_format),
     )
-
-
-def _decode(raw: bytes) -> Body:
-    try:
-        if not raw.isascii():
-            raw.decode()
-        return _DECODER.decode(raw)
-    except msgspec.ValidationError as error:
-        raise _fault(str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise RequestFault("The body is not valid JSON in UTF-8." if raw else "The body is empty.") from None
-    except RecursionError:
-        raise RequestFault("The body is nested too deeply.") from None
-
-
-def _fault(text: str) -> RequestFault:
-    """The decoder's words, `Expected ... - at `$.path``, as a message and the path of the field."""
-    match = _AT.match(text)
-    what, path = (match["what"][:LONGEST_QUOTE], match["path"] or "") if match else (text[:LONGEST_QUOTE], "")
-    param = path.removeprefix(".").replace("[...]", "")
-    missing = _MISSING.match(what)
-    if missing:
-        param = f"{param}.{missing['field']}" if param else missing["field"]
-        return RequestFault(f"{param} is required.", param)
-    if not param:
-        return RequestFault(f"The body does not have the right shape: {what}.")
-    return RequestFault(f"{param} is not right: {what}.", param)
 
 
 def _message(turn: Turn, at: str) -> Message:

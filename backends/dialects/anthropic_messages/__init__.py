@@ -1,0 +1,1 @@
+"""Anthropic's Messages, as clients speak it. Models are asked in neutral words and, behind HTTP, in Chat Completions."""

@@ -1,0 +1,132 @@
+"""The body of a Messages request as msgspec checks it. A field that is not named here is refused by its name.
+
+What stands here is what `chat.py` maps; the README has it as a table. Every optional field may be null.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from backends.dialects.openai_chat.body import Chance, Name, Positive
+
+CacheControl = dict[str, Any] | None
+"""A hint that changes no answer: where prefixes are kept, they are kept unasked."""
+
+
+class Text(msgspec.Struct, tag="text", forbid_unknown_fields=True):
+    text: str
+    cache_control: CacheControl = None
+    citations: Annotated[list[Any], Meta(max_length=0)] | None = None
+
+
+class Base64(msgspec.Struct, tag="base64", forbid_unknown_fields=True):
+    data: str
+    media_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+
+
+class Url(msgspec.Struct, tag="url", forbid_unknown_fields=True):
+    url: str
+
+
+class Image(msgspec.Struct, tag="image", forbid_unknown_fields=True):
+    source: Base64 | Url
+    cache_control: CacheControl = None
+
+
+class Thinking(msgspec.Struct, tag="thinking", forbid_unknown_fields=True):
+    thinking: str
+    signature: str = ""
+
+
+class ToolUse(msgspec.Struct, tag="tool_use", forbid_unknown_fields=True):
+    id: str
+    name: str
+    input: dict[str, Any]
+    cache_control: CacheControl = None
+
+
+class ToolResult(msgspec.Struct, tag="tool_result", forbid_unknown_fields=True):
+    tool_use_id: Annotated[str, Meta(min_length=1)]
+    content: str | list[Text] | None = None
+    is_error: bool | None = None
+    cache_control: CacheControl = None
+
+
+Block = Text | Image | Thinking | ToolUse | ToolResult
+
+
+class Turn(msgspec.Struct, forbid_unknown_fields=True):
+    role: Literal["user", "assistant"]
+    content: str | list[Block]
+
+
+class Tool(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    input_schema: dict[str, Any]
+    description: str | None = None
+    type: Literal["custom"] | None = None
+    strict: bool | None = None
+    cache_control: CacheControl = None
+
+
+class Auto(msgspec.Struct, tag="auto", forbid_unknown_fields=True):
+    disable_parallel_tool_use: bool | None = None
+
+
+class AnyTool(msgspec.Struct, tag="any", forbid_unknown_fields=True):
+    disable_parallel_tool_use: bool | None = None
+
+
+class OneTool(msgspec.Struct, tag="tool", forbid_unknown_fields=True):
+    name: str
+    disable_parallel_tool_use: bool | None = None
+
+
+class NoTool(msgspec.Struct, tag="none", forbid_unknown_fields=True):
+    pass
+
+
+Choice = Auto | AnyTool | OneTool | NoTool
+
+
+class ThinkingOff(msgspec.Struct, tag="disabled", forbid_unknown_fields=True):
+    pass
+
+
+class ThinkingAdaptive(msgspec.Struct, tag="adaptive", forbid_unknown_fields=True):
+    """The model thinks as much as it sees fit, which is what it does unasked."""
+
+    display: Literal["summarized"] | None = None
+
+
+class Format(msgspec.Struct, tag="json_schema", forbid_unknown_fields=True):
+    schema: dict[str, Any]
+
+
+class OutputConfig(msgspec.Struct, forbid_unknown_fields=True):
+    effort: Literal["low", "medium", "high"] | None = None
+    format: Format | None = None
+
+
+class Metadata(msgspec.Struct, forbid_unknown_fields=True):
+    user_id: str | None = None
+
+
+class Body(msgspec.Struct, forbid_unknown_fields=True):
+    model: Name
+    messages: Annotated[list[Turn], Meta(min_length=1)]
+    max_tokens: Positive | None = None
+    system: str | list[Text] | None = None
+    stream: bool | None = None
+    stop_sequences: Annotated[list[str], Meta(max_length=4)] | None = None
+    temperature: Chance | None = None
+    top_p: Chance | None = None
+    top_k: Annotated[int, Meta(ge=0)] | None = None
+    tools: list[Tool] | None = None
+    tool_choice: Choice | None = None
+    thinking: ThinkingOff | ThinkingAdaptive | None = None
+    output_config: OutputConfig | None = None
+    metadata: Metadata | None = None
+    service_tier: Literal["auto", "standard_only"] | None = None
+    cache_control: CacheControl = None

@@ -1,0 +1,63 @@
+"""Neutral events, and Chat Completions from servers behind HTTP, as blocks, a stop reason and usage."""
+
+from backends.dialects.anthropic_messages.blocks import Blocks
+from backends.dialects.openai_chat.said import said
+from backends.messages import Delta, Event, Finish, ToolCall, Usage, Whole, Wire
+
+STOP_REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+}
+
+
+class Listening:
+    """What one answer has said. Of several choices only the first is heard; this dialect knows no others.
+
+    `stop` are the client's stop sequences; not every server tells which of them ended its answer.
+    """
+
+    def __init__(self, stop: tuple[str, ...]) -> None:
+        self._stop = stop
+        self.blocks = Blocks()
+        self.usage = Usage(0, 0)
+        self.stop_sequence: str | None = None
+        self._finish = ""
+        self._refused = False
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, Wire):
+            self._read(event.data)
+        elif isinstance(event, Whole):
+            self._read(event.body)
+        elif isinstance(event, Delta):
+            self.blocks.say("text", event.text)
+        elif isinstance(event, ToolCall):
+            self.blocks.call(event.place, event.id, event.name, event.arguments)
+        elif isinstance(event, Finish):
+            self._finish = event.reason
+        elif isinstance(event, Usage):
+            self.usage = event
+
+    @property
+    def stop_reason(self) -> str:
+        """An answer with calls was ended by them, also where the client forced the function and the server says `stop`."""
+        if self._refused:
+            return "refusal"
+        if self._finish in ("stop", "") and any(block.kind == "tool_use" for block in self.blocks.all):
+            return "tool_use"
+        return "stop_sequence" if self.stop_sequence is not None else STOP_REASONS.get(self._finish, "end_turn")
+
+    def _read(self, data: bytes) -> None:
+        words = said(data)
+        self.blocks.say("thinking", words.reasoning)
+        self.blocks.say("text", words.text)
+        self.blocks.say("text", words.refusal)
+        for part in words.calls:
+            self.blocks.call(part.place, part.id, part.name, part.arguments)
+        self._refused = self._refused or bool(words.refusal)
+        self._finish = words.finish or self._finish
+        if words.finish == "stop" and words.stop in self._stop:
+            self.stop_sequence = words.stop

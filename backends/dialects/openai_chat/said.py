@@ -1,0 +1,95 @@
+"""What a Chat Completions chunk, or a whole answer, says in the parts that another dialect is written from.
+
+Reads what `relay` and `whole` have put right, and believes no type all the same.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+
+class CallPart(msgspec.Struct, frozen=True):
+    """More of the tool call number `place`. `id` and `name` are "" where this part does not tell them."""
+
+    place: int
+    id: str
+    name: str
+    arguments: str
+
+
+class Said(msgspec.Struct, frozen=True):
+    """Of the first choice, in the order in which a model writes. `stop` is the stop sequence that ended it, if told."""
+
+    reasoning: str = ""
+    text: str = ""
+    refusal: str = ""
+    calls: tuple[CallPart, ...] = ()
+    finish: str = ""
+    stop: str = ""
+
+
+class _Words(msgspec.Struct):
+    content: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    refusal: Any = None
+    tool_calls: Any = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Words | None = None
+    message: _Words | None = None
+    finish_reason: Any = None
+    stop_reason: Any = None
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice] | None = None
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+
+
+def said(data: bytes) -> Said:
+    """
+    >>> said(b'{"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}')
+    Said(reasoning='', text='Hi', refusal='', calls=(), finish='stop', stop='')
+    """
+    choices = _ANSWER.decode(data).choices
+    if not choices:
+        return Said()
+    choice = choices[0]
+    words = choice.delta or choice.message or _Words()
+    return Said(
+        reasoning=_text(words.reasoning_content) or _text(words.reasoning),
+        text=_joined(words.content),
+        refusal=_text(words.refusal),
+        calls=tuple(_calls(words.tool_calls)),
+        finish=_text(choice.finish_reason),
+        stop=_text(choice.stop_reason),
+    )
+
+
+def _calls(calls: object) -> Iterator[CallPart]:
+    for place, call in enumerate(calls if isinstance(calls, list) else []):
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        index = call.get("index")
+        yield CallPart(
+            place=index if isinstance(index, int) else place,
+            id=_text(call.get("id")),
+            name=_text(function.get("name")),
+            arguments=_text(function.get("arguments")),
+        )
+
+
+def _joined(content: object) -> str:
+    """Some servers answer in a list of parts."""
+    if not isinstance(content, list):
+        return _text(content)
+    return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
