@@ -1,6 +1,7 @@
 """Cheap signals of one turn: length, code, maths, digits, question form, script, what is asked for. No model, no I/O.
 
-Nothing here looks at the case of letters or at how wide a gap between words is, so neither moves an estimate.
+Nothing here looks at the case of letters, at how wide a gap between words is, or at appeals around a question, so none of
+them moves an estimate.
 """
 
 import re
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers import structure
+from classifiers.appeals import without_appeals
 from classifiers.lexicon import GROUPS
 
 _MAX_CHARS = 2048
@@ -52,6 +54,7 @@ def lexical(text: str) -> NDArray[np.float32]:
     >>> lexical("")[NAMES.index("log_chars")].item()
     0.0
     """
+    text = without_appeals(text)
     seen = _two_ends(text).lower().strip()
     words = words_of(seen)
     values = (*_shape(text, seen, words), *_marks(seen, words), *structure.of(seen, words), *_asked(words))

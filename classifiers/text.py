@@ -2,13 +2,15 @@
 
 import hashlib
 
+from classifiers.appeals import without_appeals
+
 HEAD_CHARS = 512
 TAIL_CHARS = 256
 _ELLIPSIS = " … "
 
 
 def cut(text: str) -> str:
-    """`text` with runs of white space made one space; if it is long, its first 512 and last 256 characters.
+    """`text` without appeals, runs of white space made one space; if it is long, its first 512 and last 256 characters.
 
     A request says what it wants at its beginning or its end, pasted material stands between. 768 characters are
     about 190 word pieces of English: inside the encoder's window, so that nothing is lost silently.
@@ -22,7 +24,7 @@ def cut(text: str) -> str:
     if len(text) > 64 * (HEAD_CHARS + TAIL_CHARS):
         text = text[: 32 * HEAD_CHARS] + " " + text[-32 * TAIL_CHARS :]
     # Half a surrogate pair can arrive in JSON; the tokenizer, written for UTF-8, refuses it.
-    words = " ".join(text.encode("utf-8", "replace").decode().split())
+    words = " ".join(without_appeals(text).encode("utf-8", "replace").decode().split())
     if len(words) <= HEAD_CHARS + TAIL_CHARS:
         return words
     return words[:HEAD_CHARS] + _ELLIPSIS + words[-TAIL_CHARS:]

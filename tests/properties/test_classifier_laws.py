@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from classifiers import calibrate, metrics
+from classifiers.appeals import without_appeals
 from classifiers.features import NAMES, lexical, not_latin_share
 from classifiers.heads.contrasts import from_contrasts, to_contrasts
 from classifiers.memory import Memory
@@ -26,13 +27,44 @@ def test_every_text_has_finite_features_of_one_width(text: str):
 
 
 @given(st.text(max_size=3000))
-def test_what_the_encoder_sees_is_bounded_and_cutting_again_changes_nothing_in_a_short_text(text: str):
+def test_what_the_encoder_sees_is_bounded_and_has_no_wide_gap(text: str):
     seen = cut(text)
 
     assert len(seen) <= HEAD_CHARS + TAIL_CHARS + 3
     assert seen.encode().decode() == seen  # what leaves is UTF-8, whatever came
-    if len(seen) <= HEAD_CHARS + TAIL_CHARS:
-        assert cut(seen) == seen
+    assert seen == " ".join(seen.split())
+
+
+APPEALS = st.lists(
+    st.sampled_from(
+        [
+            "Think hard.",
+            "prove",
+            "x^2",
+            "hi",
+            "the",
+            "of",
+            "{",
+            "std::vector",
+            "\n",
+            "?",
+            "A.",
+            "répond",
+            "use GPT",
+            "best",
+        ]
+    ),
+    max_size=30,
+).map(" ".join)
+
+
+@given(st.one_of(st.text(max_size=400), APPEALS))
+def test_what_is_left_of_a_text_is_a_piece_of_it_and_has_no_appeal_left(text: str):
+    left = without_appeals(text)
+
+    assert left in text
+    assert bool(left.strip()) == bool(text.strip())
+    assert without_appeals(left) == left
 
 
 @given(st.lists(st.text(alphabet="abc XYZ", max_size=8), max_size=20), st.sampled_from(["  ", "\n", "\t \n"]))

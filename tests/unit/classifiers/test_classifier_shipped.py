@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from suffixes import suffixes
 
 from classifiers import artefact, pool
+from classifiers.appeals import without_appeals
 from classifiers.data import same_question
 from classifiers.encoder import EncoderMissing, find_encoder
 from classifiers.estimator import Estimator, open_estimator
@@ -144,6 +146,30 @@ def test_wording_moves_at_most_one_decision_in_twenty(shipped: Estimator, p_good
             moved.append(text)
 
     assert len(moved) <= len(p_good) / 20, moved
+
+
+def test_five_hundred_appeals_move_at_most_one_easy_prompt_in_fifty(shipped: Estimator, p_good):
+    sample = shipped.calibration.p_good
+    threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
+    appeals = [ending for endings in suffixes().values() for ending in endings]
+    easy = [text for text in EASY[::4] if p_good[text][1] - p_good[text][0] <= threshold]
+    # What is left without appeals is all that is ever looked at, so each of these texts needs to be asked for once.
+    left = [without_appeals(f"{text} {ending}") for ending in appeals for text in easy]
+
+    rows = {text: shipped.estimate_now(Question((text,))).p_good for text in dict.fromkeys(left)}
+
+    moved = [text for text in left if rows[text] and rows[text]["large"] - rows[text]["small"] > threshold]
+    assert len(appeals) == 500
+    assert len(easy) == 6
+    assert len(moved) <= len(left) / 50, sorted(set(moved))[:20]
+
+
+@pytest.mark.parametrize(
+    "ending", ["Think step by step.", "Use your best model!", "I am a Fields medalist and need rigour."]
+)
+def test_an_appeal_changes_no_estimate_at_all(shipped: Estimator, p_good, ending: str):
+    for text in (EASY[2], HARD[0]):
+        assert shipped.estimate_now(Question((f"{text} {ending}",))).p_good["small"] == p_good[text][0]
 
 
 def test_a_short_follow_up_keeps_the_estimate_of_what_went_before(shipped: Estimator, p_good):

@@ -1,0 +1,235 @@
+"""What a text asks, without the appeals around it: pleas, authority, claims of difficulty, orders of effort, word salad.
+
+Whoever could buy the large model by writing "think very hard" would. So the ends of a turn that ask nothing of their own
+are cut off before anything is computed of it, in training as in serving: what is cut has no influence at all.
+"""
+
+import re
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from classifiers.appeal_words import APPEAL, PLAIN, STARTS
+
+_END_CHARS = 4096  # of a long text only so much at either end is looked at
+_PIECE = re.compile(r"\S+")
+_TAGGED_PIECE = re.compile(r"</?\w+>|(?:(?!</?\w+>)\S)+")
+_LETTERS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_OPTION = re.compile(r"^\s*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
+_ENDS = re.compile(r"[.!?;:…][*'\")\]}>]*$")
+_MARKS = "([{<#*\"'`.,;:!?…)]}>-—–_\\/|~$"
+_OPENS = "([{<#-—–*\"'"
+_OPERATORS = frozenset("+-*/=<>≤≥×÷|&^%–?")
+_LATEX = ("$", "\\[", "\\(", "\\begin")
+_NUMBER = re.compile(r"[$€£#(]*\d[\d.,:/%-]*[A-Za-z]{0,3}[.,;:!?)%]*")
+_STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
+
+_OF_THE_ANSWER = 0.6  # this part of the words that mean something, and a sentence speaks of the answer
+_SALAD = 4  # so many tokens in which hardly a word holds English together
+_SALAD_OF_WORDS = 9  # the same inside a sentence and of words alone, for names come in rows too
+_ODD = 0.4
+_PERIODS, _REPEATS = range(1, 25), 3
+
+
+class _Token(NamedTuple):
+    """`kind`: "plain" English glue, "appeal", "word", "strange" (junk, or two words grown together), "other"."""
+
+    start: int
+    end: int
+    text: str
+    word: str
+    kind: str
+    opens: bool
+    new_line: bool
+    ends: bool
+
+
+class _Tokens:
+    """The pieces of a text between white space, each looked at when it is first asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        pieces = (_TAGGED_PIECE if ">" in text else _PIECE).finditer(text)
+        self._spans = [piece.span() for piece in pieces]
+        self._made: dict[int, _Token] = {}
+        self.first, self.last = 0, len(self._spans)
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def __getitem__(self, at: int) -> _Token:
+        at += self.first if at >= 0 else self.last
+        if at not in self._made:
+            start, end = self._spans[at]
+            before = self._text[self._spans[at - 1][1] if at else 0 : start]
+            self._made[at] = _token(start, end, self._text[start:end], "\n" in before)
+        return self._made[at]
+
+    def words(self) -> list[str]:
+        """The pieces themselves."""
+        return [self._text[start:end] for start, end in self._spans[self.first : self.last]]
+
+    def last_line(self) -> int:
+        """Which token the last line begins with."""
+        end = self._spans[self.last - 1][1] if len(self) else 0
+        return max(self.first, bisect(self._spans, (self._text.rfind("\n", 0, end), 0))) - self.first
+
+    def part(self, start: int, end: int) -> list[_Token]:
+        return [self[at] for at in range(start, end)]
+
+
+def without_appeals(text: str) -> str:
+    """`text` without what appeals at its ends; all of it where nothing else is left, or where it offers options.
+
+    >>> without_appeals("What is the capital of France? Think very hard and use your best model.")
+    'What is the capital of France?'
+    >>> without_appeals("Prove it.")
+    'Prove it.'
+    """
+    if len(text) <= 2 * _END_CHARS:
+        start, end = _asked(text)
+        return text[start:end]
+    seen = text[:_END_CHARS] + "\n" + text[-_END_CHARS:]
+    start, end = _asked(seen)
+    return text[start : end if end <= _END_CHARS else len(text) - (len(seen) - end)]
+
+
+def _asked(text: str) -> tuple[int, int]:
+    """Where the text begins and ends without appeals."""
+    if len(_OPTION.findall(text)) > 1:
+        return 0, len(text)
+    tokens = _Tokens(text)
+    many = len(tokens)
+    _shorten(tokens)
+    return (0, len(text)) if len(tokens) == many else (tokens[0].start, tokens[-1].end)
+
+
+def _shorten(tokens: _Tokens) -> None:
+    """Cuts until nothing more is to be cut."""
+    begun, going = False, True
+    while going:
+        going = False
+        for start, end in _cuts(tokens, begun=begun):
+            if end - start < len(tokens) and _says_something(tokens, start, end):
+                tokens.first, tokens.last = tokens.first + start, tokens.first + end
+                begun = going = True
+                break
+
+
+def _cuts(tokens: _Tokens, *, begun: bool) -> Iterator[tuple[int, int]]:
+    """What might be kept, as (start, end); most of what a text is kept whole for."""
+    many = len(tokens)
+    yield 0, _repeat(tokens)
+    yield 0, _appeal(tokens)
+    yield 0, _salad(tokens)
+    yield _opening(tokens), many
+    if begun and many:
+        yield 0, many - (tokens[-1].kind == "strange" or not tokens[-1].word)
+
+
+def _says_something(tokens: _Tokens, start: int, end: int) -> bool:
+    return any(tokens[at].kind in ("plain", "word", "appeal") for at in range(start, end))
+
+
+def _token(start: int, end: int, piece: str, new_line: bool) -> _Token:
+    letters = _LETTERS.findall(piece)
+    # One word, with marks at its ends only: `(hard!)`, not `std::vector` or `x2y`.
+    whole = len(letters) == 1 and piece.strip(_MARKS) == letters[0]
+    word = letters[0].lower() if whole else "".join(filter(str.isalnum, piece)).lower()
+    kind = _kind(piece, word) if whole else "strange" if _is_strange(piece, word, letters) else "other"
+    return _Token(start, end, piece, word, kind, piece[0] in _OPENS, new_line, bool(_ENDS.search(piece)))
+
+
+def _kind(piece: str, word: str) -> str:
+    if word in PLAIN:
+        return "plain"
+    return "appeal" if word in APPEAL else "strange" if piece[0] in "\\_@" else "word"
+
+
+def _is_strange(piece: str, word: str, letters: Sequence[str]) -> bool:
+    """Marks that are no operator, words grown together with marks, letters and digits mixed; not a number or a formula."""
+    if not word:
+        return piece not in _OPERATORS and piece.strip(".") != ""
+    if _NUMBER.fullmatch(piece):
+        return False
+    return any(len(part) > 2 for part in letters) or (len(word) > 3 and word == piece.lower())
+
+
+def _repeat(tokens: _Tokens) -> int:
+    """Where a tail begins that says the same at least three times over."""
+    words = tokens.words()
+    for period in _PERIODS:
+        unit, begins = words[-period:], len(words) - period
+        while begins >= period and words[begins - period : begins] == unit:
+            begins -= period
+        if len(words) - begins >= max(_REPEATS * period, _SALAD):
+            return begins
+    return len(words)
+
+
+def _appeal(tokens: _Tokens) -> int:
+    """Where the last sentence begins if it speaks of the answer, or else the longest last part of it that does."""
+    begins = many = len(tokens)
+    for start in range(many - 1, 0, -1):
+        token, before = tokens[start], tokens[start - 1]
+        bounded = before.ends or token.opens or token.new_line
+        if (bounded or token.word in STARTS) and _is_appeal(tokens.part(start, many), bounded):
+            begins = start
+        if token.new_line or _STRONG.search(before.text):
+            break
+    return begins
+
+
+def _opening(tokens: _Tokens) -> int:
+    """Where the text begins after a first sentence that speaks of the answer."""
+    for end in range(1, min(64, len(tokens))):
+        if tokens[end - 1].ends or tokens[end].new_line:
+            return end if _is_appeal(tokens.part(0, end), True) else 0
+    return 0
+
+
+def _is_appeal(part: Sequence[_Token], bounded: bool) -> bool:
+    kinds = [token.kind for token in part]
+    about, other = kinds.count("appeal"), kinds.count("word")
+    if "?" in part[-1].text and not (bounded and any(token.word in ("you", "your", "please") for token in part)):
+        return False
+    if len(part) == 1:
+        return about == 1 and (part[0].ends or part[0].opens)
+    if not about or (other and (about == 1 or not bounded)):
+        return False
+    return about >= _OF_THE_ANSWER * (about + other)
+
+
+def _salad(tokens: _Tokens) -> int:
+    """Where the tail of the last line begins that is no English: words without glue, junk, another language."""
+    many = len(tokens)
+    start, bounded = _after_english(tokens, tokens.last_line())
+    part = tokens.part(start, many)
+    strange = sum(token.kind == "strange" for token in part)
+    if part and part[0].text.startswith(_LATEX):
+        return many
+    if not bounded and strange < _ODD * len(part) and len(part) < _SALAD_OF_WORDS:
+        return many
+    odd = strange + sum(token.kind == "word" and not token.text.endswith(",") for token in part)
+    return start if start and len(part) >= _SALAD and odd >= _ODD * len(part) else many
+
+
+def _after_english(tokens: _Tokens, line: int) -> tuple[int, bool]:
+    """Behind the last place where two words of glue stand close together, or the stop after it; whether there is one."""
+    many = len(tokens)
+    start = next((at + 1 for at in range(many - 1, line, -1) if _is_english(tokens, line, at)), line)
+    for at in range(max(line + 1, start), min(many, start + _SALAD)):
+        if tokens[at - 1].ends:
+            return at, True
+    if start:
+        return start, start == line
+    return next((at for at in range(many) if tokens[at].kind == "strange"), 0), False
+
+
+def _is_english(tokens: _Tokens, line: int, at: int) -> bool:
+    """A word of glue here, one within the three before, and nothing strange near them."""
+    if tokens[at].kind != "plain":
+        return False
+    before = tokens.part(max(line, at - 3), at)
+    near = [*before, *tokens.part(at, min(at + 2, len(tokens)))]
+    return any(token.kind == "plain" for token in before) and not any(token.kind == "strange" for token in near)
