@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.cli.terminal import bar, fail, say, show_table
+from gateway.cli.terminal import bar, fail, say, show_table, unwound
 from gateway.extras import needs
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings
@@ -96,7 +96,7 @@ def _quantised(name: str, cache: Path, precision: "StoredPrecision", out: Path) 
     from backends.engine.weights.faults import WeightsError
 
     try:
-        with bar() as progress:
+        with unwound(), bar() as progress:
             return write(resolve(name, cache), precision, out.expanduser(), progress)
     except (WeightsMissing, WeightsError, QuantiseFailed) as error:
         raise BadSettings(str(error)) from None

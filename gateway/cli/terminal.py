@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from signal import SIGHUP, SIGTERM, signal
+from types import FrameType
 from typing import NoReturn
 
 import typer
@@ -61,3 +63,19 @@ def bar() -> Iterator[Bar]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
         yield Bar(progress)
+
+
+@contextmanager
+def unwound() -> Iterator[None]:
+    """For the time of the block SIGTERM and SIGHUP raise SystemExit, as Ctrl-C raises, so that what is half written is
+    removed. Call it from the main thread."""
+    before = {number: signal(number, _leave) for number in (SIGTERM, SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)

@@ -1,5 +1,7 @@
 """`turnout models quantise` and what follows it, as a person types it."""
 
+import signal
+
 import pytest
 from saved_models import make, save
 from typer.testing import CliRunner
@@ -7,6 +9,7 @@ from typer.testing import CliRunner
 from backends.engine.weights.opening import open_weights
 from gateway.cli import app
 from gateway.cli.serve import one_model_policy
+from gateway.cli.terminal import unwound
 from policies.language.load import load_policy
 
 
@@ -55,6 +58,17 @@ def test_what_it_cannot_do_ends_with_code_1_and_what_would_be_right(run, plain, 
         assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
 
     assert open_weights(made).source.precision == "int8"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_who_is_told_to_stop_unwinds_first(number, code):
+    before = signal.getsignal(number)
+
+    with pytest.raises(SystemExit) as left, unwound():
+        signal.raise_signal(number)
+
+    assert left.value.code == code
+    assert signal.getsignal(number) is before
 
 
 def test_a_worker_states_a_precision_only_when_it_was_given_one():

@@ -235,6 +235,17 @@ def test_what_is_there_is_never_written_over_and_what_is_rounded_not_rounded_aga
     assert not (tmp_path / "again").exists()
 
 
+def test_a_link_that_leads_nowhere_is_there_already_and_a_name_that_no_disk_takes_is_told(made, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+
+    with pytest.raises(QuantiseFailed, match="is there already"):
+        quantise(made.parent / "plain", "int8", tmp_path / "link", Quiet())
+    with pytest.raises(QuantiseFailed, match="cannot be written"):
+        quantise(made.parent / "plain", "int8", tmp_path / ("n" * 300), Quiet())
+
+    assert [file.name for file in tmp_path.iterdir()] == ["link"]
+
+
 def test_a_full_disk_is_told_before_anything_is_written(tmp_path):
     source = save(make("llama"), tmp_path / "plain")
 

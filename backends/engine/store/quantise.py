@@ -70,7 +70,7 @@ def quantise(
 
     Raises QuantiseFailed, WeightsError when `source` does not open.
     """
-    if out.exists():
+    if os.path.lexists(out):
         raise QuantiseFailed(f"{out} is there already: name another directory, or remove it first")
     opened = open_weights(source)
     kinds = _plain(opened.source, source).kinds()
