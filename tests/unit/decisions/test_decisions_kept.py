@@ -1,5 +1,7 @@
 """Segments are whole, bounded and rotated; what cannot be kept is counted; feedback finds its request."""
 
+import os
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -8,9 +10,12 @@ from servers.decision_log_world import TEXT, judged, keep_log, load, only_decisi
 
 from gateway.decisions.read import LogRefused, read_log
 from gateway.decisions.record import FeedbackRecord
+from gateway.decisions.replay import policies_beside, replay
 from gateway.decisions.segments import FolderTaken, Segments, segments_in
+from gateway.decisions.shelf import Shelf
 from gateway.decisions.summary import summary
 from policies.decision import Call
+from policies.language.kept import Kept, keep, restored
 
 SMALL_SEGMENTS = 40_000
 
@@ -105,7 +110,7 @@ async def test_cut_anywhere_a_segment_reads_as_its_whole_lines(tmp_path: Path) -
     whole = segment.read_bytes()
     ends = [i for i, byte in enumerate(whole) if byte == 10]
 
-    for cut in range(0, len(whole), 37):
+    for cut in range(0, len(whole), 101):
         segment.write_bytes(whole[:cut])
         assert len(list(read_log(segment))) == sum(end <= cut for end in ends)
 
@@ -153,22 +158,38 @@ async def test_one_folder_has_one_writer(tmp_path: Path) -> None:
     await keep_log(tmp_path).close()
 
 
-async def test_policies_that_no_segment_needs_go_with_their_segments(tmp_path: Path) -> None:
-    old_text = TEXT.replace("p_correct: {under: 50%}", "p_correct: {under: 40%}")
-    old, new = load(old_text), load()
-    kept = keep_log(tmp_path, segment_bytes=SMALL_SEGMENTS, total_bytes=4 * SMALL_SEGMENTS)
-    kept.log.policy_loaded(old, old_text)
-    kept.log.settled(judged(old, 0), settlement(0))
-    kept.log.policy_loaded(new, TEXT)
-    for i in range(1_500):
-        kept.log.settled(judged(new, i), settlement(i))
+def test_policies_that_no_segment_needs_go_with_their_segments(tmp_path: Path) -> None:
+    older = TEXT.replace("p_correct: {under: 50%}", "p_correct: {under: 40%}")
+    shelf = Shelf(tmp_path)
+    for digest, text in (("old", older), ("new", TEXT)):
+        shelf.learn(digest, keep(load(text), text))
+        shelf.need(digest, 1)
+    (tmp_path / "20010909T014640.000000-000000.jsonl").touch()
+    os.utime(tmp_path / "policies" / "old.json", (10.0, 10.0))
+
+    shelf.need("new", 2)
+
+    assert [path.name for path in (tmp_path / "policies").iterdir()] == ["new.json"]
+    shelf.need("old", 2)
+    assert restored(msgspec.json.decode((tmp_path / "policies" / "old.json").read_bytes(), type=Kept)) is not None
+
+
+async def test_every_decision_has_its_policy_beside_it(tmp_path: Path) -> None:
+    older = TEXT.replace("p_correct: {under: 50%}", "p_correct: {under: 40%}")
+    kept = keep_log(tmp_path, segment_bytes=SMALL_SEGMENTS, total_bytes=8 * SMALL_SEGMENTS)
+    for i in range(300):
+        text = TEXT if i // 10 % 2 else older
+        kept.log.policy_loaded(load_once(text), text)
+        kept.log.settled(judged(load_once(text), i), settlement(i))
     await kept.close()
 
-    needed = {record.decision.policy_hash for record in only_decisions(kept.records())}
-    there = {path.stem for path in (tmp_path / "policies").iterdir()}
+    found = replay(read_log(tmp_path), policies_beside(tmp_path))
 
-    assert needed == {new.hash}
-    assert needed <= there
+    assert found.replayed == len(ids(tmp_path)) > 20
+    assert (found.differ, found.without_policy) == ((), {})
+
+
+load_once = lru_cache(load)
 
 
 async def test_feedback_counts_for_the_request_of_the_same_tenant_alone(tmp_path: Path) -> None:
