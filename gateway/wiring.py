@@ -46,13 +46,13 @@ def build_gateway(settings: Settings) -> Built:
     builder = LiveBuilder(settings)
     policy = builder.read(text)
     residency, connect = open_residency(settings.state)
-    observer, redactor = open_observer(settings, policy), Redactor(secrets_of(settings, policy))
-    decisions = open_decisions(settings.decisions, redactor, observer)
+    live, observer = builder.live(policy, None), open_observer(settings, policy)
+    decisions = open_decisions(settings.decisions, Redactor(secrets_of(settings, policy)), observer)
     if decisions is not None:
         decisions.policy_loaded(policy, text)
     gateway = Gateway(
         settings=settings,
-        live=builder.live(policy, None),
+        live=live,
         identity=identity,
         door=Door(settings.limits.max_in_flight),
         world=World(residency=residency, now=time.time, draw=random.random),

@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import msgspec
@@ -37,6 +37,9 @@ SYNC_S = 5.0
 
 BATCH = 128
 """Records that are written at once."""
+
+
+READABLE: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -113,7 +116,10 @@ class DecisionLog:
     def _empty(self) -> None:
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH))]
-            self._attempt(len(batch), partial(self._write, batch))
+            lines = [line for waiting in batch if (line := self._line(waiting))]
+            if len(lines) < len(batch):
+                self._dropped(len(batch) - len(lines))
+            self._attempt(len(lines), partial(self._write, b"".join(lines), policies_of(batch)))
         if time.monotonic() - self._synced_at >= self._sync_s:
             self._synced_at = time.monotonic()
             self._attempt(0, self._segments.sync)
@@ -132,17 +138,34 @@ class DecisionLog:
             log.info("decisions are kept again")
             self._is_failing = False
 
-    def _write(self, batch: Sequence[Waiting]) -> None:
+    def _write(self, lines: bytes, policies: Iterable[str]) -> None:
+        """Raises OSError. A decision is on disk only where its policy is."""
         while self._policies:
             self._shelf.learn(*self._policies.popleft())
-        lines = b"".join([msgspec.json.encode(self._record(waiting)) + b"\n" for waiting in batch])
         self._segments.begin(len(lines))
-        for digest in {waiting.decision.policy_hash for waiting in batch if isinstance(waiting, Settled)}:
+        for digest in policies:
             self._shelf.need(digest, self._segments.count)
         self._segments.append(lines)
+
+    def _line(self, waiting: Waiting) -> bytes:
+        """With its end; empty for what nobody could read again, as a number that is none (JSON has no NaN): one such line
+        would close the log behind it."""
+        try:
+            line = msgspec.json.encode(self._record(waiting))
+            READABLE.decode(line)
+        except (msgspec.MsgspecError, ValueError) as error:
+            log.error("a record that cannot be read again is not kept: %s", error)
+            return b""
+        return line + b"\n"
 
     def _record(self, waiting: Waiting) -> Record:
         if isinstance(waiting, FeedbackRecord):
             return waiting
         decided = recorded(waiting.facts, waiting.estimate, waiting.snapshot, waiting.decision, waiting.settlement)
         return cleaned(decided, self._redactor)
+
+
+def policies_of(batch: Iterable[Waiting]) -> list[str]:
+    """Hashes, each once."""
+    hashes = [waiting.decision.policy_hash for waiting in batch if isinstance(waiting, Settled)]
+    return list(dict.fromkeys(hashes))

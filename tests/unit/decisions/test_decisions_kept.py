@@ -1,6 +1,8 @@
 """Segments are whole, bounded and rotated; what cannot be kept is counted; feedback finds its request."""
 
+import math
 import os
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -190,6 +192,20 @@ async def test_every_decision_has_its_policy_beside_it(tmp_path: Path) -> None:
 
 
 load_once = lru_cache(load)
+
+
+@pytest.mark.parametrize("what", ["no number", "half a character"])
+async def test_what_could_not_be_read_again_is_dropped_alone(what: str, tmp_path: Path) -> None:
+    policy, kept = load(), keep_log(tmp_path)
+    one = judged(policy, 1, requested="auto" if what == "no number" else "nobody\ud800")
+    if what == "no number":
+        one = replace(one, estimate=msgspec.structs.replace(one.estimate, p_good={"small": math.nan}))
+    for i, each in enumerate((judged(policy, 0), one, judged(policy, 2))):
+        kept.log.settled(each, settlement(i))
+    await kept.close()
+
+    assert kept.lost == [1]
+    assert ids(tmp_path) == ["req_0", "req_2"]
 
 
 async def test_feedback_counts_for_the_request_of_the_same_tenant_alone(tmp_path: Path) -> None:
