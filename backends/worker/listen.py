@@ -49,6 +49,7 @@ async def listen(server: Server, silence_s: float = SILENCE_S) -> AsyncGenerator
             async for event in events:
                 if event.name in KINDS:
                     yield _read(event)
+                    await asyncio.sleep(0)  # however many came at once, others go between two of them
                     patience.begin()
     except TransportError as error:
         raise Unheard(str(error), is_down=error.kind == "unreachable") from error

@@ -23,7 +23,7 @@ log = logging.getLogger("turnout.worker")
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
-"""Between two tries to hear a worker; doubled from the first to the longest."""
+"""Between two tries to hear a worker; doubled from the first to the longest, and begun anew by a stream that lasted longer."""
 
 
 NOT_THERE = "the worker cannot be reached"
@@ -78,17 +78,20 @@ class WorkerUpstream:
 
     async def hear(self, forgot: Callable[[], Awaitable[None]]) -> NoReturn:
         """Listen to the worker for ever. `forgot` is called when it lost a cache that it had."""
+        now = asyncio.get_running_loop().time
         pause_s, known = FIRST_PAUSE_S, ""
         while True:
+            began = now()
             try:
                 async with aclosing(listen(self.server)) as messages:
                     async for message in messages:
-                        pause_s, known = FIRST_PAUSE_S, ""
                         if self._heard.take(message):
                             await forgot()
                         if isinstance(message, WorkerLoad):
                             self._tell_apart(message)
             except Unheard as why:
+                if now() - began > LONGEST_PAUSE_S:
+                    pause_s, known = FIRST_PAUSE_S, ""
                 known = self._lose(why, known)
             await asyncio.sleep(pause_s)
             pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
@@ -97,7 +100,7 @@ class WorkerUpstream:
         await self.server.aclose()
 
     def _lose(self, why: Unheard, known: str) -> str:
-        """Each reason is told once, until it is heard again."""
+        """Each reason is told once, until a stream lasts."""
         if str(why) != known:
             log.warning("the worker %s is not heard: %s", self._at, why)
         self._heard.lose(NOT_THERE if why.is_down else "")

@@ -6,10 +6,13 @@ from itertools import chain, repeat
 
 import msgspec
 import pytest
+from upstreams.fake_upstream import fake_upstream, sse_reply
 
+from backends.transport import FastTransport
 from backends.worker.heard import Heard, Message
 from backends.worker.listen import KINDS, MAX_EVENT_BYTES, Unheard, listen
 from backends.worker.messages import MAX_DIGESTS, Blocks, WorkerIs, WorkerLoad
+from backends.worker.upstream import WorkerUpstream
 from backends.worker.voice import event
 
 WHO = WorkerIs("g", "sha/bfloat16", 16)
@@ -115,3 +118,38 @@ def test_a_whole_that_a_new_generation_interrupts_leaves_nothing_behind() -> Non
     heard.take(Blocks(1, stored=(b"\x01" * 16,)))
 
     assert heard.resident == {b"\x01" * 16}
+
+
+async def test_others_go_on_between_two_words_however_many_come_at_once() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    going = asyncio.create_task(others())
+    told, _ = await hear(Says(iter([event("load", LOAD) * 200])))
+    going.cancel()
+
+    assert len(told) == 200
+    assert turns >= 200
+
+
+async def test_a_worker_that_says_a_word_and_leaves_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with fake_upstream(sse_reply(event("load", LOAD))) as server:
+        transport = FastTransport()
+        worker = WorkerUpstream(model="m", at=server.base, transport=transport)
+        hearing = asyncio.create_task(worker.hear(nothing))
+        await server.until(lambda server: len(server.received) >= 4)
+        hearing.cancel()
+        await asyncio.wait((hearing,))
+        await transport.aclose()
+
+    assert [record.getMessage().partition("is not heard: ")[2] for record in caplog.records] == [
+        "it ended its stream of events"
+    ]
+
+
+async def nothing() -> None: ...
