@@ -1,4 +1,4 @@
-"""`turnout decisions | replay`: what a log of decisions comes to, and what other policies would have made of it."""
+"""`turnout decisions | drift | replay`: what a log comes to, whether its estimates hold, what other policies would do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +11,8 @@ import typer
 
 from gateway.cli.policy import dollars, opened
 from gateway.cli.terminal import fail, say, show_table
+from gateway.decisions.drift import Drift
+from gateway.decisions.drift import drift as drift_of
 from gateway.decisions.read import LogRefused, read_log
 from gateway.decisions.replay import Comparison, Replay, compare, policies_beside
 from gateway.decisions.replay import replay as decide_all_again
@@ -32,6 +34,18 @@ def decisions(log: LogArgument, as_json: JsonOption = False) -> None:
     if as_json:
         return print(in_json(found))
     show_summary(found)
+
+
+def drift(log: LogArgument, as_json: JsonOption = False) -> None:
+    """Show how a log's estimates lie from day to day, and what callers said of answers by the chance that they had.
+
+    Exit code 2 when it cannot be read.
+    """
+    with readable():
+        found = drift_of(read_log(log), policies_beside(log))
+    if as_json:
+        return print(in_json(found))
+    show_drift(found)
 
 
 def replay(
@@ -101,6 +115,20 @@ def show_summary(found: Summary) -> None:
     ends = ", ".join(f"{end} {count}" for end, count in sorted(found.by_end.items()))
     say(f"ended: {ends or 'none'}; rejected {found.rejected}, escalated {found.escalated}")
     say(f"feedback: {found.feedback}, of which {found.stray} of no request of that tenant here")
+
+
+def show_drift(found: Drift) -> None:
+    days = [
+        (day.day, str(day.estimated), str(day.abstained), head, *(f"{value:.2f}" for value in lie))
+        for day in found.days
+        for head, lie in day.p_good.items() or {"none": ()}.items()
+    ]
+    show_table("P(good) by day", ("day", "estimated", "abstained", "head", "10 %", "50 %", "90 %"), days)
+    rows = [(b.model, f"{b.low:.1f}", str(b.answers), f"{b.p_good:.2f}", f"{b.worth:.2f}") for b in found.buckets]
+    show_table("what callers said, by chance", ("model", "from", "answers", "P(good)", "worth"), rows)
+    for model, error in found.error.items():
+        say(f"{model}: chance and worth are {error:.2f} apart on average")
+    say("Feedback is of answers that were chosen, from whom it pleased: it tells of a drift, it is no sample.")
 
 
 def show_replay(found: Replay) -> None:

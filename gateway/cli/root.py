@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.classifier import calibrate, compare, evaluate, score, train
-from gateway.cli.decisions import decisions, replay
+from gateway.cli.decisions import decisions, drift, replay
 from gateway.cli.models import app as models
 from gateway.cli.policy import check, explain
 from gateway.cli.serve import serve, worker
@@ -18,7 +18,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (serve, worker, check, explain, whatif, decisions, replay, train, score, evaluate, compare, calibrate, weigh):
+for command in (serve, worker, check, explain, whatif, decisions, drift, replay, train, score, evaluate, compare, calibrate, weigh):
     app.command()(command)
 app.add_typer(models, name="models")
 

@@ -29,7 +29,7 @@ def cleaned(record: DecisionRecord, redactor: Redactor) -> DecisionRecord:
 def from_outside(record: DecisionRecord) -> Iterator[str]:
     """The texts that others than this process and its policy have written."""
     facts = record.facts
-    yield from (facts.requested, facts.tenant, facts.plan, record.outcome.error_code)
+    yield from (facts.requested, facts.tenant, facts.plan, record.outcome.error_code, record.outcome.reason)
     yield from facts.headers.values()
     for states in record.snapshot.replicas.values():
         yield from [state.why_not for state in states if state.why_not]

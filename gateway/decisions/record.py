@@ -30,6 +30,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     end: End
     attempts: int
     duration_ms: float
+    dialect: str = ""
+    reason: str = ""
     ttft_ms: float | None = None
     answered_by: Call | None = None
     usage: Usage | None = None
