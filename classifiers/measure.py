@@ -8,6 +8,7 @@ import numpy as np
 
 from classifiers import artefact, metrics
 from classifiers.baselines import BASELINES
+from classifiers.curves import Curves, deferral, reliability
 from classifiers.embed_store import Progress
 from classifiers.heads.inputs import Floats
 from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
@@ -61,13 +62,17 @@ class Chances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """`coverage` is the share of prompts for which there would be an estimate; all prompts are in the other numbers."""
+    """`coverage` is the share of prompts for which there would be an estimate; all prompts are in the other numbers.
+
+    `curves` are what `--plots` draws.
+    """
 
     artefact: str
     prompts: int
     coverage: float
     routers: Mapping[str, Router]
     chances: Mapping[str, Chances]
+    curves: Curves
 
     def report(self) -> Report:
         """As a table for reading."""
@@ -106,12 +111,11 @@ def measure(
         name: _constant(name, *pair) if order is None else _router(order, *pair, resamples)
         for name, order in orders.items()
     }
-    believed = {
-        model: _chances(p_good[:, at], quality[:, at], resamples) for at, model in enumerate(opened.manifest.heads)
-    }
+    believable = {model: (p_good[:, at], quality[:, at]) for at, model in enumerate(opened.manifest.heads)}
+    believed = {model: _chances(*of_model, resamples) for model, of_model in believable.items()}
     return Measured(
         artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=_coverage(outcomes.prompts.texts),
-        routers=routers, chances=believed,
+        routers=routers, chances=believed, curves=_curves(orders, pair, believable),
     )  # fmt: skip
 
 
@@ -129,6 +133,15 @@ def qualities_of(outcomes: Outcomes, models: Sequence[str], data: Path) -> Float
             f"({quality[:, last].mean():.3f} against {quality[:, first].mean():.3f}), so there is nothing to route for"
         )
     return quality
+
+
+def _curves(
+    orders: Mapping[str, Floats | None], pair: tuple[Floats, Floats], models: Mapping[str, tuple[Floats, Floats]]
+) -> Curves:
+    return Curves(
+        {name: deferral(order, *pair) for name, order in orders.items() if order is not None},
+        {model: reliability(p_good, quality) for model, (p_good, quality) in models.items()},
+    )
 
 
 def _router(order: Floats, small: Floats, large: Floats, resamples: int) -> Router:

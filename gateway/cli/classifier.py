@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from gateway.request.identity import BadSettings
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
+    from classifiers.curves import Curves
     from classifiers.report import Report
 
 DataOption = Annotated[
@@ -29,6 +31,12 @@ ArtefactOption = Annotated[Path | None, typer.Option(help="artefact folder (defa
 EmbedderOption = Annotated[str | None, typer.Option(help="directory or hub name of another embedder")]
 ThreadsOption = Annotated[int, typer.Option(help="processor threads", min=1)]
 ResamplesOption = Annotated[int, typer.Option(help="bootstrap resamples for the intervals", min=1)]
+PlotsOption = Annotated[
+    Path | None, typer.Option(help="folder for reliability.png, deferral.png and frontier.png (with a CSV)")
+]
+SmallCostOption = Annotated[
+    float, typer.Option(help="for frontier.png: a small call's price as a part of a large one's", min=0.0, max=1.0)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
 
 
@@ -77,12 +85,16 @@ def evaluate(
     artefact: ArtefactOption = None,
     split: Annotated[list[str] | None, typer.Option(help="with published tables: a split; again for more")] = None,
     json: JsonOption = False,
+    plots: PlotsOption = None,
+    small_cost: SmallCostOption = 0.1,
     resamples: ResamplesOption = 200,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = 2,
 ) -> None:
     """Measure routing quality on outcomes, beside every baseline and the oracle."""
-    with needs_classify():
+    if plots and data.is_dir():
+        fail("--plots draws one set of outcomes: give --data a CSV")
+    with needs_classify(), needs_plots(plots):
         if data.is_dir():
             _evaluate_published(data, artefact, split, json, embedder, threads)
             return
@@ -92,6 +104,8 @@ def evaluate(
             artefact, data, cache_dir=Settings().cache_dir, embedder=embedder, threads=threads, resamples=resamples,
             progress=_progress,
         )  # fmt: skip
+        if plots:
+            _draw(measured.curves, plots, small_cost)
     _give(measured, measured.report(), json)
 
 
@@ -151,6 +165,25 @@ def needs_classify() -> Iterator[None]:
                 fail(str(error), code=1)
     except BadSettings as error:
         fail(str(error), code=1)
+
+
+@contextmanager
+def needs_plots(wanted: Path | None) -> Iterator[None]:
+    """Before anything is computed: is there a matplotlib for what shall be drawn?"""
+    if wanted:
+        try:
+            with needs("plots", f"{wanted} is to be drawn"):
+                import_module("matplotlib")
+        except BadSettings as error:
+            fail(str(error), code=1)
+    yield
+
+
+def _draw(curves: "Curves", folder: Path, small_cost: float) -> None:
+    from classifiers.plots import draw
+
+    for path in draw(curves, folder, small_cost=small_cost):
+        say(f"drawn: {path}")
 
 
 def _evaluate_published(

@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
+from gateway.cli.classifier import needs_plots
 from gateway.cli.policy import Opened, PolicyArgument, opened
 from gateway.cli.terminal import fail, say, show_table
 from policies.policy import Choose, Expected, Target
@@ -39,14 +41,17 @@ def whatif(
         str | None, typer.Option(help='another target than the file\'s, such as "cost: 30%" or "quality: 98% of large"')
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
+    plot: Annotated[Path | None, typer.Option(help="PNG file to draw the frontier into")] = None,
 ) -> None:
     """Show which mixes of cost and quality a route can come to, where its target sits, and what a little more would buy.
 
     Exit code 2 when the target cannot be held.
     """
-    with opened(policy) as found:
+    with needs_plots(plot), opened(policy) as found:
         name, choose = chosen_route(found, route)
         answer = look(name, aimed(choose, target), choose, rungs_of(found, choose))
+    if plot:
+        draw(answer, plot)
     if as_json:
         return print(json.dumps(msgspec.to_builtins(answer), indent=2))
     show(answer, choose.among)
@@ -100,6 +105,18 @@ def look(route: str, target: Target, choose: Choose, rungs: Sequence[Rung]) -> W
     }
     shown = sorted([*steps(frontier, ROWS), solved.expected], key=lambda mix: mix.cost_percent)
     return WhatIf(route, target, solved.loss, solved.expected, nudged, shown)
+
+
+def draw(answer: WhatIf, path: Path) -> None:
+    """The frontier as PNG; needs matplotlib."""
+    from classifiers.plots import draw_frontier
+
+    frontier = answer.frontier
+    draw_frontier(
+        path, [mix.cost_percent for mix in frontier], [mix.quality_percent for mix in frontier],
+        (answer.now.cost_percent, answer.now.quality_percent), answer.target.of,
+    )  # fmt: skip
+    say(f"drawn: {path}")
 
 
 def show(answer: WhatIf, among: Sequence[str]) -> None:

@@ -105,6 +105,8 @@ def test_a_measure_holds_every_router_and_the_best_is_the_oracle(own: Path, cach
     assert measured.coverage == 1.0
     assert measured.chances["small"].ece < 0.15
     assert len(measured.report().rows) == 6
+    assert set(measured.curves.deferral) == {"turnout", "random", "length", "oracle"}
+    assert sum(measured.curves.reliability["small"].prompts) == ROWS
 
 
 def test_an_artefact_is_no_better_than_itself(own: Path, cache: Path, test_csv: Path):

@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from gateway.cli import app
-from gateway.cli.whatif import aimed, look
+from gateway.cli.whatif import aimed, draw, look
 from policies.catalogue import Price
 from policies.policy import Choose, Expected, Target
 from policies.targets import Rung, dearest_within, mixes, steps
@@ -102,6 +102,14 @@ def test_json_has_the_frontier_of_the_named_route(tmp_path, monkeypatch) -> None
     assert told["target"] == {"kind": "quality", "percent": 95.0, "of": "large"}
     assert told["now"]["quality_percent"] >= 95
     assert len(told["frontier"]) > 10
+
+
+def test_the_frontier_is_drawn_where_it_is_asked_for(tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+
+    draw(look("chat", LADDER.target, LADDER, RUNGS), tmp_path / "frontier.png")
+
+    assert (tmp_path / "frontier.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_policy_that_weighs_nothing_and_a_route_that_is_not_there_are_told_with_code_2(tmp_path) -> None:
