@@ -221,3 +221,27 @@ async def test_more_choices_than_one_are_not_held_back(tmp_path: Path) -> None:
 
         assert response.headers["x-turnout-model"] == "small"
         assert world.large.received == []
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_doubt_escalates_behind_the_messages_dialect_too_and_its_client_sees_one_voice(
+    tmp_path: Path, stream: bool
+) -> None:
+    doubtful = with_logprobs(-3.5, "Per", "haps", " it", " is", " so") if stream else chat_either(REFUSES)
+    async with town(tmp_path, doubtful, chat_either("Of ", "course")) as world:
+        body = {"model": "auto", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "stream": stream}
+        async with httpx.AsyncClient(timeout=10) as client:
+            response = await client.post(f"{world.gateway.base}/v1/messages", json=body)
+
+        assert world.small.last.json["logprobs"] is True
+        assert "logprobs" not in world.large.last.json
+        assert "".join(message_texts(response)) == "Of course"
+        assert response.text.count('"type":"message_stop"') == stream
+        assert response.headers["x-turnout-reason"].startswith("large: escalated from small")
+
+
+def message_texts(response: httpx.Response) -> list[str]:
+    if response.headers["content-type"] == "application/json":
+        return [block["text"] for block in response.json()["content"]]
+    events = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
+    return [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]

@@ -4,13 +4,8 @@ from backends.dialects.anthropic_messages.blocks import Blocks
 from backends.dialects.openai_chat.said import said
 from backends.messages import Delta, Event, Finish, ToolCall, Usage, Whole, Wire
 
-STOP_REASONS = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "content_filter": "refusal",
-}
+STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
+"""Every other end is the model's own."""
 
 
 class Listening:
@@ -44,11 +39,13 @@ class Listening:
     @property
     def stop_reason(self) -> str:
         """An answer with calls was ended by them, also where the client forced the function and the server says `stop`."""
+        if self._finish in STOP_REASONS:
+            return STOP_REASONS[self._finish]
         if self._refused:
             return "refusal"
-        if self._finish in ("stop", "") and any(block.kind == "tool_use" for block in self.blocks.all):
+        if any(block.kind == "tool_use" for block in self.blocks.all):
             return "tool_use"
-        return "stop_sequence" if self.stop_sequence is not None else STOP_REASONS.get(self._finish, "end_turn")
+        return "end_turn" if self.stop_sequence is None else "stop_sequence"
 
     def _read(self, data: bytes) -> None:
         words = said(data)
