@@ -121,6 +121,8 @@ async def test_failures_are_kept_with_their_code_and_what_was_tried(
     assert record.outcome.status == answer.status_code >= 500
     assert record.outcome.end == "error"
     assert record.outcome.error_code
+    assert record.outcome.dialect == "openai_chat"
+    assert "small" in record.outcome.reason
     assert record.outcome.attempts >= 2
     assert record.outcome.answered_by is None
     assert len(record.decision.steps) == 2
