@@ -1,10 +1,14 @@
 """Content blocks as turns of Chat Completions: what is exact, and what is refused by name."""
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
+import msgspec
 import pytest
 
+from backends.dialects.anthropic_messages import request
+from backends.dialects.anthropic_messages.body import Block, Body
 from backends.dialects.anthropic_messages.request import read_messages, read_to_count
 from backends.dialects.faults import RequestFault
 from backends.messages import ChatRequest
@@ -20,8 +24,8 @@ def read(*turns: Any, **fields: Any) -> ChatRequest:
     return read_messages(json.dumps(body).encode())
 
 
-def sent(request: ChatRequest) -> Any:
-    return json.loads(request.raw)["messages"]
+def sent(asked: ChatRequest) -> Any:
+    return json.loads(asked.raw)["messages"]
 
 
 def user(*blocks: Any) -> dict[str, Any]:
@@ -33,9 +37,9 @@ def assistant(*blocks: Any) -> dict[str, Any]:
 
 
 def test_results_become_turns_of_their_own_before_what_the_user_says() -> None:
-    request = read(user(TEXT), assistant(USE), user(RESULT, {**RESULT, "tool_use_id": "t2", "content": None}, TEXT))
+    asked = read(user(TEXT), assistant(USE), user(RESULT, {**RESULT, "tool_use_id": "t2", "content": None}, TEXT))
 
-    assert [(turn.role, turn.text, turn.tool_call_id) for turn in request.messages[2:]] == [
+    assert [(turn.role, turn.text, turn.tool_call_id) for turn in asked.messages[2:]] == [
         ("tool", "r", "t1"),
         ("tool", "", "t2"),
         ("user", "t", ""),
@@ -46,16 +50,16 @@ def test_results_become_turns_of_their_own_before_what_the_user_says() -> None:
     ("content", "told"), [("no", "Error: no"), (None, "Error: "), ([TEXT], "Error: t"), ([], "Error: ")]
 )
 def test_a_result_that_is_an_error_says_so_in_words(content: Any, told: str) -> None:
-    request = read(user(TEXT), assistant(USE), user({**RESULT, "content": content, "is_error": True}))
+    asked = read(user(TEXT), assistant(USE), user({**RESULT, "content": content, "is_error": True}))
 
-    assert request.messages[-1].text == told
+    assert asked.messages[-1].text == told
 
 
 def test_images_count_and_go_along() -> None:
-    request = read(user(TEXT, IMAGE))
+    asked = read(user(TEXT, IMAGE))
 
-    assert request.messages[0].images == 1
-    assert sent(request)[0]["content"][1] == {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    assert asked.messages[0].images == 1
+    assert sent(asked)[0]["content"][1] == {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 
 
 def test_calls_without_words_have_no_content() -> None:
@@ -89,12 +93,21 @@ def test_a_block_where_it_has_no_place_is_named(turns: list[Any], at: str) -> No
     ],
 )
 def test_whether_tools_must_be_called_survives(choice: Any, neutral: str, parallel: bool) -> None:
-    request = read(user(TEXT), tools=[{"name": "f", "input_schema": {"type": "object"}}], tool_choice=choice)
+    asked = read(user(TEXT), tools=[{"name": "f", "input_schema": {"type": "object"}}], tool_choice=choice)
 
-    assert (request.tool_choice, request.parallel_tool_calls) == (neutral, parallel)
+    assert (asked.tool_choice, asked.parallel_tool_calls) == (neutral, parallel)
 
 
 def test_a_history_may_be_counted_whoever_spoke_last() -> None:
     body = {"model": "m", "messages": [user(TEXT), assistant(TEXT)]}
 
     assert len(read_to_count(json.dumps(body).encode()).messages) == 2
+
+
+def test_the_table_of_the_readme_has_every_field_and_block() -> None:
+    table = (Path(request.__file__).parent / "README.md").read_text().split("## Why")[0]
+    blocks = [kind.__struct_config__.tag for kind in get_args(Block)]
+    fields = [field.name for field in msgspec.structs.fields(Body)]
+
+    assert [name for name in fields if f"`{name}`" not in table] == []
+    assert [tag for tag in blocks if f"block `{tag}`" not in table] == []
