@@ -16,6 +16,7 @@ class TaggedCalls:
         self._held = ""
         self._gap = ""  # white space before the tag that was opened
         self._is_inside = False
+        self._quoted = 0  # characters of a call, up to the last closing tag that is a part of a string
         self._after_call = False
 
     def push(self, text: str) -> list[str | Call]:
@@ -28,6 +29,8 @@ class TaggedCalls:
 
     def finish(self) -> list[str | Call]:
         """A call whose closing tag the model left out is one if it is whole."""
+        if self._is_inside and CLOSE in self._held and _call(self._held) is None:
+            return [self._close(self._held.index(CLOSE)), *self.push(""), *self.finish()]
         held, self._held = self._held, ""
         if self._is_inside:
             return [_call(held) or self._gap + OPEN + held]
@@ -38,10 +41,19 @@ class TaggedCalls:
         return self._inside() if self._is_inside else self._outside()
 
     def _inside(self) -> str | Call | None:
-        body, closes, rest = self._held.partition(CLOSE)
-        if not closes:
-            return None
-        self._held, self._is_inside = rest, False
+        """A closing tag inside a string of the call does not close; what turns out to be no call ends at the first one."""
+        while (end := self._held.find(CLOSE, self._quoted)) >= 0:
+            body = self._held[:end]
+            if _call(body) is not None:
+                return self._close(end)
+            if not _ends_in_string(body):
+                return self._close(self._held.index(CLOSE))
+            self._quoted = end + len(CLOSE)
+        return None
+
+    def _close(self, end: int) -> str | Call:
+        body, self._held = self._held[:end], self._held[end + len(CLOSE) :]
+        self._is_inside, self._quoted = False, 0
         call = _call(body)
         self._after_call = call is not None
         return call or self._gap + OPEN + body + CLOSE
@@ -66,6 +78,11 @@ class TaggedCalls:
 
 def _call(body: str) -> Call | None:
     return call_of(json_of(body), "arguments", known=_any)
+
+
+def _ends_in_string(body: str) -> bool:
+    """Whether an object breaks off inside a string."""
+    return body.lstrip().startswith("{") and body.replace("\\\\", "").replace('\\"', "").count('"') % 2 == 1
 
 
 def _any(name: str) -> bool:

@@ -19,6 +19,8 @@ TOOLS = ({"type": "function", "function": {"name": "look"}}, {"type": "function"
 LOOK, ADD = Call("look", '{"at":"a"}'), Call("add", '{"n":[1,2]}')
 TAGGED_LOOK = '<tool_call>\n{"name": "look", "arguments": {"at": "a"}}\n</tool_call>'
 TAGGED_ADD = '<tool_call>{"name": "add", "arguments": {"n": [1, 2]}}</tool_call>'
+QUOTE = Call("look", '{"at":"say \\"</tool_call>\\" </tool_call>"}')
+TAGGED_QUOTE = r"""<tool_call>{"name": "look", "arguments": {"at": "say \"</tool_call>\" </tool_call>"}}</tool_call>"""
 
 WRITTEN: list[tuple[CallFormat, str, list[str | Call]]] = [
     ("hermes", "plain text", ["plain text"]),
@@ -31,6 +33,11 @@ WRITTEN: list[tuple[CallFormat, str, list[str | Call]]] = [
     ("hermes", "<tool_call>{never mind</tool_call> ok", ["<tool_call>{never mind</tool_call> ok"]),
     ("hermes", '<tool_call>{"name": "look", "argu', ['<tool_call>{"name": "look", "argu']),
     ("hermes", '<tool_call>{"name": "look", "arguments": "{}"}</tool_call>', [Call("look", "{}")]),
+    ("hermes", f"{TAGGED_QUOTE}{TAGGED_ADD} ok", [QUOTE, ADD, "ok"]),
+    ("hermes", TAGGED_QUOTE.removesuffix("</tool_call>"), [QUOTE]),
+    ("hermes", f'<tool_call>{{"name</tool_call> or {TAGGED_LOOK}!', ['<tool_call>{"name</tool_call> or', LOOK, "!"]),
+    ("hermes", '<tool_call>say "hm</tool_call> ok', ['<tool_call>say "hm</tool_call> ok']),
+    ("hermes", f"<tool_call>{TAGGED_LOOK}", [f"<tool_call>{TAGGED_LOOK}"]),
     ("llama3", '{"name": "look", "parameters": {"at": "a"}}', [LOOK]),
     ("llama3", '\n{"name": "look", "parameters": {"at": "a"}}; {"name": "add", "parameters": {"n": [1, 2]}}', [LOOK, ADD]),
     ("llama3", '{"name": "Paris", "parameters": {}}', ['{"name": "Paris", "parameters": {}}']),
