@@ -101,10 +101,11 @@ class ToolCall(msgspec.Struct, frozen=True, tag=True):
 
 
 class Finish(msgspec.Struct, frozen=True, tag=True):
-    """Choice `index` is whole. Exactly one for each choice."""
+    """Choice `index` is whole. Exactly one for each choice. `stopped_by` is the stop string that was met, if it was one."""
 
     reason: FinishReason
     index: int = 0
+    stopped_by: str = ""
 
 
 class Usage(msgspec.Struct, frozen=True, tag=True):

@@ -81,7 +81,8 @@ class LocalAnswer:
             case "stop" | "length" as reason:
                 speech = self._speeches[index]
                 self._events += speech.end()
-                self._events.append(Finish("tool_calls" if speech.calls and reason == "stop" else reason, index))
+                told = "tool_calls" if speech.calls and reason == "stop" else reason
+                self._events.append(Finish(told, index, output.stopped_by))
             case "error" if output.param:
                 self._fail("unsupported", output.error, output.param)
             case "error":

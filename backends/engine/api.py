@@ -70,6 +70,7 @@ class Output:
     """What one step added to one job. `end` is set on the last Output; `error` explains end == "error".
 
     `param` names the field of the request that is at fault then, if one is; `kind` says what kind of failure it is.
+    `stopped_by` is the stop string that ended the job, if one did.
     """
 
     job_id: int
@@ -78,6 +79,7 @@ class Output:
     logprobs: list[TokenLogprob] = field(default_factory=list)
     end: EndReason | None = None
     usage: Usage | None = None
+    stopped_by: str = ""
     error: str = ""
     param: str = ""
     kind: Kind = "engine_failed"

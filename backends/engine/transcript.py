@@ -71,6 +71,7 @@ class Transcript:
         output.end = self.end
         if self.end is not None:
             output.usage = self.usage(cached)
+            output.stopped_by = self._scanner.found or ""
         return output
 
     def usage(self, cached: int) -> Usage:

@@ -200,3 +200,15 @@ async def test_an_engine_here_answers_in_json_of_the_schema(tmp_path: Path) -> N
     [block] = answer.content
     assert block.type == "text"
     jsonschema.validate(json.loads(block.text), SCHEMAS["enum"])
+
+
+@pytest.mark.parametrize(
+    ("stops", "told"), [(["moment"], ("stop_sequence", "moment")), (["never"], ("tool_use", None))]
+)
+async def test_an_engine_here_tells_which_stop_sequence_it_met(stops: list[str], told: Any, tmp_path: Path) -> None:
+    async with calling(tmp_path) as client:
+        whole = await client.messages.create(**HI, tools=TOOLS, stop_sequences=stops)
+        async with client.messages.stream(**HI, tools=TOOLS, stop_sequences=stops) as stream:
+            final = await stream.get_final_message()
+
+    assert (whole.stop_reason, whole.stop_sequence) == (final.stop_reason, final.stop_sequence) == told

@@ -18,7 +18,7 @@ class Listening:
         self._stop = stop
         self.blocks = Blocks()
         self.usage = Usage(0, 0)
-        self.stop_sequence: str | None = None
+        self._stopped_by = ""
         self._finish = ""
         self._refused = False
 
@@ -33,6 +33,7 @@ class Listening:
             self.blocks.call(event.place, event.id, event.name, event.arguments)
         elif isinstance(event, Finish):
             self._finish = event.reason
+            self._stopped_by = event.stopped_by
         elif isinstance(event, Usage):
             self.usage = event
 
@@ -45,7 +46,11 @@ class Listening:
             return "refusal"
         if any(block.kind == "tool_use" for block in self.blocks.all):
             return "tool_use"
-        return "end_turn" if self.stop_sequence is None else "stop_sequence"
+        return "stop_sequence" if self._stopped_by else "end_turn"
+
+    @property
+    def stop_sequence(self) -> str | None:
+        return self._stopped_by if self.stop_reason == "stop_sequence" else None
 
     def _read(self, data: bytes) -> None:
         words = said(data)
@@ -57,4 +62,4 @@ class Listening:
         self._refused = self._refused or bool(words.refusal)
         self._finish = words.finish or self._finish
         if words.finish == "stop" and words.stop in self._stop:
-            self.stop_sequence = words.stop
+            self._stopped_by = words.stop
