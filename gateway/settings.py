@@ -9,7 +9,16 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, PositiveFloat, PositiveInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway.secrets import Secret
@@ -74,6 +83,12 @@ class Decisions(BaseModel):
     segment_s: PositiveFloat = 3_600.0
     total_bytes: int = Field(default=4_096 * MIB, ge=2 * MIB)
     queue: PositiveInt = 8_192
+
+    @model_validator(mode="after")
+    def _one_is_kept_beside_the_newest(self) -> "Decisions":
+        if self.total_bytes < 2 * self.segment_bytes:
+            raise ValueError("total_bytes must hold two segments: it is less than twice segment_bytes")
+        return self
 
 
 class Settings(BaseSettings):

@@ -18,7 +18,22 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (serve, worker, check, explain, whatif, decisions, drift, replay, train, score, evaluate, compare, calibrate, weigh):
+for command in (
+    serve,
+    worker,
+    check,
+    explain,
+    whatif,
+    decisions,
+    drift,
+    replay,
+    train,
+    score,
+    evaluate,
+    compare,
+    calibrate,
+    weigh,
+):
     app.command()(command)
 app.add_typer(models, name="models")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from pydantic import ValidationError
 from servers.decision_log_world import TEXT, judged, keep_log, load, only_decisions, settlement
 
 from gateway.decisions.read import LogRefused, read_log
@@ -16,6 +17,7 @@ from gateway.decisions.replay import policies_beside, replay
 from gateway.decisions.segments import FolderTaken, Segments, segments_in
 from gateway.decisions.shelf import Shelf
 from gateway.decisions.summary import summary
+from gateway.settings import Decisions
 from policies.decision import Call
 from policies.language.kept import Kept, keep, restored
 
@@ -60,6 +62,22 @@ async def test_full_segments_follow_each_other_and_nothing_is_lost_between_them(
 
     assert len(segments_in(tmp_path)) > 2
     assert ids(tmp_path) == [f"req_{i}" for i in range(600)]
+
+
+def test_an_old_segment_ends_though_it_has_room(tmp_path: Path) -> None:
+    clock = [1_000.0]
+    segments = Segments(tmp_path, segment_bytes=10**6, segment_s=60, total_bytes=10**7, now=lambda: clock[0])
+    for at in (1_000.0, 1_059.0, 1_060.0, 1_061.0):
+        clock[0] = at
+        segments.append(b"%d\n" % at)
+    segments.close()
+
+    assert [path.read_bytes() for path in segments_in(tmp_path)] == [b"1000\n1059\n", b"1060\n1061\n"]
+
+
+def test_room_for_less_than_two_segments_is_refused() -> None:
+    with pytest.raises(ValidationError, match="total_bytes must hold two segments"):
+        Decisions(segment_bytes=3 << 20, total_bytes=5 << 20)
 
 
 async def test_the_sum_is_bounded_and_the_oldest_goes_first(tmp_path: Path) -> None:
