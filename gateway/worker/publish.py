@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from backends.worker.voice import Voice, Worker, load_of
-from gateway.errors import Busy, GatewaysOnly, Left, NotFound, Unavailable
+from gateway.errors import Busy, GatewaysOnly, Left, NotFound, RouterError, Unavailable
 from gateway.house import Gateway
 from gateway.pages import NO_CACHE, who_asks
 from gateway.request.door import Door
@@ -48,22 +48,23 @@ class Events:
             raise Busy(f"{MOST_READERS} gateways listen, the most that a worker speaks to.")
         self._readers += 1
         try:
-            await self._speak(worker, gateway.door, receive, send)
+            await self._speak(worker, gateway.door, lambda: may_hear(gateway, scope, worker), receive, send)
         finally:
             self._readers -= 1
         return None
 
-    async def _speak(self, worker: Worker, door: Door, receive: Receive, send: Send) -> None:
+    async def _speak(self, worker: Worker, door: Door, may: Callable[[], bool], receive: Receive, send: Send) -> None:
         async with ClientWatch(receive) as watch:
             await send_head(send, 200, STREAM)
-            await speak(Voice(worker), door, send)
+            await speak(Voice(worker), door, may, send)
             watch.answered()
             await send_body(send, b"")
 
 
-async def speak(voice: Voice, door: Door, send: Send, patience_s: float = PATIENCE_S) -> None:
-    """Until the last request of a stopping process has ended. Raises Left for a reader that does not read."""
-    while not (door.is_draining and door.in_flight == 0):
+async def speak(voice: Voice, door: Door, may: Callable[[], bool], send: Send, patience_s: float = PATIENCE_S) -> None:
+    """While the reader `may` hear it, until the last request of a stopping process has ended. Raises Left for a reader that
+    does not read."""
+    while may() and not (door.is_draining and door.in_flight == 0):
         await write(voice.news(time.monotonic(), why_stopped(door)), send, patience_s)
         await asyncio.sleep(TICK_S)
 
@@ -79,6 +80,14 @@ async def write(events: Iterable[bytes], send: Send, patience_s: float) -> None:
 
 def why_stopped(door: Door) -> str:
     return STOPPING if door.is_draining else ""
+
+
+def may_hear(gateway: Gateway, scope: Scope, worker: Worker) -> bool:
+    """Whether the reader's key still counts, and this is still the engine. Whoever comes again is told which it is."""
+    try:
+        return worker_for(gateway, scope) is worker
+    except RouterError:
+        return False
 
 
 def worker_for(gateway: Gateway, scope: Scope) -> Worker:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -11,14 +12,18 @@ import httpx
 import msgspec
 import pytest
 from engine.stub_models import PrefixModel, StubVocabulary
-from servers.in_process import in_process_gateway
+from servers.in_process import engine_of, in_process_gateway
 from servers.plain_client import chat_body, connected
 from servers.running_gateway import RunningGateway, one_model, running_gateway
 
+from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.local import LocalUpstream
 from backends.sse import Decoder
 from backends.worker.messages import Blocks, WorkerIs, WorkerLoad
-from gateway.request.identity import KeyEntry
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
+from gateway.request.identity import Identity, KeyEntry
 from gateway.worker.publish import MOST_READERS
 
 PROMPT = "a prompt of more than two blocks of sixteen tokens"
@@ -164,3 +169,40 @@ async def test_readers_hear_that_the_process_stops_and_then_the_stream_ends_well
         assert b"[DONE]" in await slow.rest()
         with pytest.raises(StopAsyncIteration):
             await reader.until(lambda _: False)
+
+
+async def test_a_key_that_is_taken_back_hears_nothing_more(tmp_path: Path) -> None:
+    async with (
+        worker(tmp_path, keys=KEYS) as (gateway, _),
+        httpx.AsyncClient(timeout=10) as client,
+        reading(client, gateway.base, "front") as reader,
+    ):
+        await reader.until(lambda reader: reader.load is not None)
+        gateway.gateway.identity = Identity(KEYS[1:])
+        with pytest.raises(StopAsyncIteration):
+            await reader.until(lambda _: False)
+
+
+async def test_readers_are_sent_to_the_engine_that_took_the_place_of_theirs(tmp_path: Path) -> None:
+    async with (
+        worker(tmp_path) as (gateway, _),
+        httpx.AsyncClient(timeout=10) as client,
+        reading(client, gateway.base) as before,
+    ):
+        await before.until(lambda reader: reader.load is not None)
+        old, fresh = gateway.gateway.live, another_engine()
+        gateway.gateway.live = Live(old.policy, {"m": (Replica("m", "m", "other", lambda: fresh, True),)})
+        await gateway.gateway.live.open(10)
+        await old.retire()
+        with pytest.raises(StopAsyncIteration):
+            await before.until(lambda _: False)
+        async with reading(client, gateway.base) as after:
+            await after.until(lambda reader: reader.load is not None and reader.load.ready)
+        generation = fresh.generation
+
+    assert after.generations == [generation]
+
+
+def another_engine() -> LocalUpstream:
+    model, words = PrefixModel(blocks=64, vocab_size=64), StubVocabulary(eos=None)
+    return engine_of(lambda: Batch(model, words, revision="r", budget=Budget(), clock=time.perf_counter), words)

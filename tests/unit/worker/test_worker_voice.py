@@ -131,6 +131,6 @@ async def test_a_reader_that_does_not_read_is_dropped_while_one_event_is_held_fo
         await asyncio.Event().wait()
 
     with pytest.raises(Left):
-        await asyncio.wait_for(speak(Voice(worker), Door(1), stalled, patience_s=0.01), 5)
+        await asyncio.wait_for(speak(Voice(worker), Door(1), lambda: True, stalled, patience_s=0.01), 5)
 
     assert len(asked) == 1
