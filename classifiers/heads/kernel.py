@@ -93,8 +93,19 @@ def _length(lexical: Columns) -> Floats:
 
 
 def _near(columns: Columns, landmarks: Columns) -> Floats:
-    apart = (columns**2).sum(1)[:, None] + (landmarks**2).sum(1)[None, :] - 2 * columns @ landmarks.T
+    apart = _squares(columns)[:, None] + _squares(landmarks)[None, :] - 2 * _products(columns, landmarks)
     return np.asarray(np.exp(-np.maximum(apart, 0.0)), np.float64)
+
+
+def _squares(rows: Columns) -> Columns:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows), np.float32)
+
+
+def _products(columns: Columns, landmarks: Columns) -> Columns:
+    """[n, m]. A lone row does without BLAS, whose threads spin for one another longer than the sum takes."""
+    if len(columns) == 1:
+        return np.asarray(np.einsum("ij,kj->ik", columns, landmarks), np.float32)
+    return np.asarray(columns @ landmarks.T, np.float32)
 
 
 def _whiten(near: Floats) -> Floats:
