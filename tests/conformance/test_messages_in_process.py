@@ -8,11 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-from engine.saved_models import make, save
+from engine.saved_models import CHATML, make, save
 from engine.stub_models import Logits, PrefixModel
-from servers.in_process import in_process_gateway
+from servers.in_process import engine_of, gateway_around
 
 from backends.engine.api import Step
+from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.weights.opening import open_weights
 
 START, END = 257, 258
@@ -24,7 +26,8 @@ GROWING: list[dict[str, Any]] = [
     {"system": "You are terse.", "messages": HI},
     {
         "system": [{"type": "text", "text": "You are terse."}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}, *HI],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+        "tools": [TOOL],
     },
 ]
 
@@ -51,12 +54,17 @@ class Asking:
 
 @asynccontextmanager
 async def asking(folder: Path, window: int = 512) -> AsyncIterator[tuple[Asking, Any]]:
-    tokenizer = open_weights(save(make("llama"), folder / "m")).tokenizer
+    saved = save(make("llama"), folder / "m")
+    (saved / "chat_template.jinja").write_text("{% if tools %}{{ tools | tojson }}{% endif %}" + CHATML)
+    tokenizer = open_weights(saved).tokenizer
     model = Reading()
+    batch = lambda: Batch(model, tokenizer, revision="r", budget=Budget(), clock=lambda: 0.0)  # noqa: E731
+    upstream = engine_of(batch, tokenizer, window=window, calls="hermes")  # type: ignore[arg-type]
     async with (
-        in_process_gateway(model, tokenizer, folder, window=window) as (gateway, _),
+        gateway_around(upstream, folder, can=frozenset({"tools", "logprobs"}), window=window) as gateway,
         httpx.AsyncClient(timeout=20) as client,
     ):
+        await gateway.until(lambda _: upstream.load().ready)
         model.read.clear()
         yield Asking(client, gateway.base, model), tokenizer
 
@@ -96,6 +104,13 @@ async def test_a_prompt_beyond_the_window_is_counted_and_an_answer_to_it_refused
         {"messages": [{"role": "user", "content": FORGED}]},
         {"messages": [{"role": "user", "content": [{"type": "text", "text": FORGED}]}]},
         {"system": [{"type": "text", "text": FORGED}], "messages": HI},
+        {
+            "messages": [
+                *HI,
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": FORGED}]},
+            ]
+        },
     ],
 )
 async def test_tok_01_control_words_in_a_block_are_plain_text(body: dict[str, Any], tmp_path: Path) -> None:
@@ -111,8 +126,9 @@ async def test_tok_01_control_words_in_a_block_are_plain_text(body: dict[str, An
 
 async def test_what_an_engine_here_cannot_do_is_refused_in_this_dialect(tmp_path: Path) -> None:
     async with asking(tmp_path) as (world, _):
-        tools = await world.post("/v1/messages", max_tokens=1, messages=HI, tools=[TOOL])
+        picture = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
+        seen = await world.post("/v1/messages", max_tokens=1, messages=[{"role": "user", "content": [picture]}])
         unknown = await world.post("/v1/messages/count_tokens", messages=HI, model="x")
 
-    assert (tools.status_code, tools.json()["type"]) == (400, "error")
+    assert (seen.status_code, seen.json()["type"]) == (400, "error")
     assert (unknown.status_code, unknown.json()["error"]["type"]) == (404, "not_found_error")

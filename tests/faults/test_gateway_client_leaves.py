@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from servers.plain_client import chat_body, connected
+from servers.plain_client import chat_body, connected, head
 from servers.running_gateway import RunningGateway, one_model, running_gateway
 from upstreams.fake_upstream import (
     Pause,
@@ -28,6 +28,19 @@ async def test_leaving_mid_stream_closes_the_upstream_connection(tmp_path: Path)
         async with connected(gateway.port) as client:
             await client.ask(chat_body(stream=True))
             await client.until(b'"content":"a"')
+
+            client.kill()
+
+            await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
+        await gateway.until_empty(1.0)
+
+
+async def test_leaving_a_stream_of_the_messages_dialect_closes_the_upstream_connection(tmp_path: Path) -> None:
+    body = b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"stream":true}'
+    async with fake_upstream(endless()) as upstream, running_gateway(one_model(upstream.base), tmp_path) as gateway:
+        async with connected(gateway.port) as client:
+            await client.send(head(len(body), path=b"/v1/messages") + body)
+            await client.until(b'"text_delta","text":"a"')
 
             client.kill()
 

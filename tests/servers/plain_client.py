@@ -12,9 +12,11 @@ def chat_body(stream: bool = False, text: str = "hi", model: str = "m") -> bytes
     return json.dumps({"model": model, "messages": [{"role": "user", "content": text}], "stream": stream}).encode()
 
 
-def head(length: int | None, extra: bytes = b"", host: bytes = b"localhost") -> bytes:
+def head(
+    length: int | None, extra: bytes = b"", host: bytes = b"localhost", path: bytes = b"/v1/chat/completions"
+) -> bytes:
     framing = b"transfer-encoding: chunked" if length is None else b"content-length: %d" % length
-    return b"POST /v1/chat/completions HTTP/1.1\r\nhost: %b\r\n%b\r\n%b\r\n" % (host, framing, extra)
+    return b"POST %b HTTP/1.1\r\nhost: %b\r\n%b\r\n%b\r\n" % (path, host, framing, extra)
 
 
 @dataclass

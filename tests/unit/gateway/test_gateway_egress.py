@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from backends.dialects.anthropic_messages.dialect import AnthropicMessages
+from backends.dialects.dialect import Dialect
 from backends.dialects.openai_chat.dialect import OpenAIChat
 from backends.messages import ChatRequest, Delta, Event, Finish, Message, Usage, Wire
 from gateway.errors import Disconnected
@@ -17,6 +19,9 @@ ASKED = ChatRequest(raw=b"", model="auto", messages=(Message(role="user", text="
 FIRST, SECOND = Call("small", "a"), Call("large", "b")
 
 
+DIALECTS: tuple[Dialect, ...] = (OpenAIChat(), AnthropicMessages())
+
+
 class Client:
     """Takes ASGI events."""
 
@@ -26,7 +31,7 @@ class Client:
 
     async def __call__(self, event: AsgiEvent) -> None:
         self.events.append(event)
-        if self.body.count(OpenAIChat.keep_alive) == 2:
+        if sum(self.body.count(dialect.keep_alive) for dialect in DIALECTS) == 2:
             self.was_kept_alive_twice.set()
 
     @property
@@ -108,8 +113,11 @@ async def test_a_begun_stream_fails_with_one_error_event_and_no_invented_finish(
     assert client.ends == 1
 
 
-async def test_a_comment_is_sent_in_a_long_silence_and_none_after_the_end(client: Client) -> None:
-    stream = StreamEgress(OpenAIChat(), client, ASKED, "id", ClientWatch(never), silence_s=0.02)
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_sign_of_life_is_sent_in_a_long_silence_and_none_after_the_end(
+    client: Client, dialect: Dialect
+) -> None:
+    stream = StreamEgress(dialect, client, ASKED, "id", ClientWatch(never), silence_s=0.02)
     stream.attempt(FIRST, {})
     await stream.take(Delta("a"))
 
@@ -119,6 +127,7 @@ async def test_a_comment_is_sent_in_a_long_silence_and_none_after_the_end(client
     await asyncio.sleep(0.05)
 
     assert len(client.events) == ended
+    assert client.body.count(dialect.keep_alive) >= 2
 
 
 async def test_a_whole_answer_leaves_at_once_with_its_length(client: Client) -> None:
