@@ -149,10 +149,8 @@ def show_comparison(found: Comparison, other: str) -> None:
         [(before, after, str(count)) for (before, after), count in flips],
     )
     change = f" ({found.after_microusd / found.before_microusd - 1:+.1%})" if found.before_microusd else ""
-    say(
-        f"cost: {dollars(round(found.before_microusd))} would be {dollars(round(found.after_microusd))}{change}, of first"
-    )
-    say("choices alone: prompts as they were, answers as long as the recorded ones, nothing cached.")
+    say(f"cost: {dollars(round(found.before_microusd))} would be {dollars(round(found.after_microusd))}{change}")
+    say("That is for first choices alone: prompts as they were, answers as long as the recorded ones, nothing cached.")
     say(
         "Not estimated: how good the other answers would have been, and how long; lines stand where the file puts them."
     )
