@@ -204,3 +204,14 @@ def test_an_error_ends_a_stream_and_nothing_follows_it() -> None:
     assert b"message_start" in begun
     assert renderer.error(b"{}") == b"event: error\ndata: {}\n\n"
     assert renderer.error(b"{}") + renderer.end() == b""
+
+
+def test_a_message_has_begun_as_soon_as_anything_was_said_even_of_a_call_that_has_no_name_yet() -> None:
+    renderer = Renderer(ASKED, "m", "msg_1")
+    parts: list[dict[str, Any]] = [{"index": 0, "id": "call_a", "function": {"arguments": part}} for part in ("{", "}")]
+    parts[1]["function"]["name"] = "f"
+
+    first, second = (renderer.render(event) for event in list(wires([{"tool_calls": [part]} for part in parts]))[:2])
+
+    assert [event.name for event in Decoder().feed(first)] == [b"message_start"]
+    assert [event.name for event in Decoder().feed(second)] == [b"content_block_start", b"content_block_delta"]

@@ -69,7 +69,7 @@ class Renderer:
             shown.append(_event("content_block_stop", index=self._at))
             self._is_open = False
             self._at += 1
-        return b"".join((self._start(), *shown)) if shown else b""
+        return b"".join((self._start(), *shown)) if blocks else b""
 
     def _tell(self, block: Block) -> list[bytes]:
         events = []
