@@ -58,8 +58,8 @@ class Layer:
     def finish(self, hidden: Tensor, attended: Tensor) -> Tensor:
         """Adds the attention's and the MLP's part to the residual stream, in place."""
         hidden += self.o(attended)
-        gate, up = self.gate_up(self.mlp_norm(hidden)).chunk(2, dim=-1)
-        hidden += self.down(F.silu(gate).mul_(up))
+        both = self.gate_up(self.mlp_norm(hidden))
+        hidden += self.down(F.silu(both[..., : self.spec.mlp]).mul_(both[..., self.spec.mlp :]))
         return hidden
 
 

@@ -54,7 +54,9 @@ class Pool:
             and len(tables) == 1
             and np.array_equal(tables[0], np.arange(first, first + wanted, dtype=np.int32))
         ):
-            return _InPlace(list(self.kv[:, :, first : first + wanted].flatten(2, 3).unbind(0)))
+            seen = self.kv[:, :, first : first + wanted].flatten(2, 3)
+            heads = seen.shape[1] // 2
+            return _InPlace([*seen[:, :heads].transpose(2, 3).unbind(0), *seen[:, heads:].unbind(0)])
         padded = np.full((len(tables), wanted), self.zeros, np.int64)
         for row, table in zip(padded, tables, strict=True):
             row[: len(table)] = table
@@ -74,17 +76,17 @@ def as_int8(vectors: Tensor) -> Tensor:
 
 
 class _InPlace:
-    """Adjacent blocks, read where they are: for each layer (2 * kv_heads, size, head_dim)."""
+    """Adjacent blocks, read where they are: the keys of each layer, (kv_heads, head_dim, size), then the values of each,
+    (kv_heads, size, head_dim)."""
 
-    def __init__(self, layers: list[Tensor]) -> None:
-        self.tensors = layers
+    def __init__(self, tensors: list[Tensor]) -> None:
+        self.tensors = tensors
 
     def of(self, tensors: list[Tensor], size: int) -> "_InPlace":
         return _InPlace(tensors)
 
     def tile(self, layer: int) -> Tile:
-        keys, values = self.tensors[layer].chunk(2)
-        return Tile(keys.transpose(1, 2), values)
+        return Tile(self.tensors[layer], self.tensors[len(self.tensors) // 2 + layer])
 
 
 class _Gathered:

@@ -49,7 +49,8 @@ class Stack:
     def __init__(self, layers: Sequence[Layer], kv_precision: KvPrecision = "native") -> None:
         self.layers, self._is_int8 = layers, kv_precision == "int8"
         spec = layers[0].spec
-        self._heads, self._width, self._scale = spec.heads, spec.heads * spec.head_dim, spec.head_dim**-0.5
+        self._heads, self._head_dim, self._scale = spec.heads, spec.head_dim, spec.head_dim**-0.5
+        self._width = spec.heads * spec.head_dim
 
     def __call__(self, hidden: Tensor, turns: Tensor, paging: Paging) -> Tensor:
         """In place."""
@@ -64,6 +65,6 @@ class Stack:
 
     def _attended(self, index: int, group: Group, vectors: Tensor) -> Tensor:
         """(heads * rows of the group, head_dim)"""
-        queries = vectors.index_select(0, group.take).view(-1, group.masks[0].shape[1], vectors.shape[1])
+        queries = vectors.index_select(0, group.take).view(-1, group.masks[0].shape[1], self._head_dim)
         tiles = [reach.tile(index) for reach in group.reaches]
         return attend(queries, tiles, group.masks, self._scale).flatten(0, 1)

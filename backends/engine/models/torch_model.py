@@ -10,8 +10,9 @@ from backends.engine.api import Step
 from backends.engine.layers.agreement import cut
 from backends.engine.layers.arena import Arena
 from backends.engine.layers.decoder import Layer
+from backends.engine.layers.exact import head
 from backends.engine.layers.graphs import Capture, Graphs
-from backends.engine.layers.linear import Int8, Precision, Table, linear
+from backends.engine.layers.linear import Int8, Precision, Table
 from backends.engine.layers.norm import RmsNorm
 from backends.engine.layers.pool import Pool, sent
 from backends.engine.layers.replay import Replay
@@ -92,8 +93,8 @@ class TorchModel:
         self._layers = [Layer(spec, source, index, precision, place, hold=hold) for index in range(spec.layers)]
         self._norm = RmsNorm(torch.from_numpy(source.tensor("norm")).to(place), spec.rms_eps)
         embed = torch.from_numpy(source.tensor("embed")).to(place)
-        head = embed if spec.tied_head else torch.from_numpy(source.tensor("head")).to(place)
-        self._head = linear(head, "int8" if precision == "int4" else precision, hold)
+        vocabulary = embed if spec.tied_head else torch.from_numpy(source.tensor("head")).to(place)
+        self._head = head(vocabulary, precision, hold)
         shared = self._head if isinstance(self._head, Int8) and spec.tied_head else None
         self._embed = shared or Table(embed if precision == "float32" else embed.bfloat16())
 
