@@ -33,7 +33,10 @@ _APPEAL = (
     "approach assumptions assumption outcome elaborate elaborately citations cite counterexamples counterexample rationale "
     "deliberate reconsider revise justified nuance nuances comprehensive comprehensively meticulous meticulously diligent "
     "clever cleverest brilliant brilliantly intelligent engine engines bot bots cheap cheaper cost costly expense lazy "
-    "perfect perfectly flawless flawlessly excellent excellence confidence confident certain certainty"
+    "perfect perfectly flawless flawlessly wrong claims claim pages page words report inner trap shortcuts superhuman theory "
+    "interpretation "
+    "bulletproof already "
+    "excellent excellence confidence confident certain certainty"
 )
 _STARTS = (
     "please i my we you this it these as answer think explain work reason prove show justify verify give use ignore system "
@@ -51,12 +54,16 @@ _PLAIN = (
     "wants demand time times again first twice right long great high top small big large set begin end case low above life "
     "lives people extra treat single"
 )
+_ADDRESS = "i i'm i'll i've my me mine myself you you're you'll you've your yours yourself we our us"
 
 APPEAL = frozenset(_APPEAL.split())
 """Of the answer, the work on it, its quality, who gives it, who wants it, and why it should be good."""
 
 STARTS = frozenset(_STARTS.split())
 """What an appeal begins with where no full stop tells that it begins."""
+
+ADDRESS = frozenset(_ADDRESS.split())
+"""Words between the one who asks and the one who answers."""
 
 PLAIN = frozenset(_PLAIN.split())
 """Words that no sentence of English does long without, and those that say little by themselves."""

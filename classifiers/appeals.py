@@ -9,7 +9,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from classifiers.appeal_words import APPEAL, PLAIN, STARTS
+from classifiers.appeal_words import ADDRESS, APPEAL, PLAIN, STARTS
 
 _END_CHARS = 4096  # of a long text only so much at either end is looked at
 _PIECE = re.compile(r"\S+")
@@ -25,6 +25,7 @@ _NUMBER = re.compile(r"[$€£#(]*\d[\d.,:/%-]*[A-Za-z]{0,3}[.,;:!?)%]*")
 _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 
 _OF_THE_ANSWER = 0.6  # this part of the words that mean something, and a sentence speaks of the answer
+_BETWEEN_US = 0.4  # the same of a sentence with "I" or "you" in it
 _SALAD = 4  # so many tokens in which hardly a word holds English together
 _SALAD_OF_WORDS = 9  # the same inside a sentence and of words alone, for names come in rows too
 _ODD = 0.4
@@ -195,9 +196,15 @@ def _is_appeal(part: Sequence[_Token], bounded: bool) -> bool:
         return False
     if len(part) == 1:
         return about == 1 and (part[0].ends or part[0].opens)
-    if not about or (other and (about == 1 or not bounded)):
+    if sum(token.kind == "other" and bool(token.word) for token in part) > 1:
+        return False  # a formula or figures: that is a question of its own
+    if not bounded:
+        return about > 1 and not other and len(part) > 2
+    counted = "?" in part[-1].text or "other" in kinds
+    address = 0 if counted else sum(token.word in ADDRESS for token in part)
+    if not about or (other and about + address == 1):
         return False
-    return about >= _OF_THE_ANSWER * (about + other)
+    return about + address >= (_BETWEEN_US if address else _OF_THE_ANSWER) * (about + address + other)
 
 
 def _salad(tokens: _Tokens) -> int:

@@ -1,7 +1,7 @@
 """The artefact in the repository, with the real encoder, on prompts that no training row holds."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
@@ -148,19 +148,29 @@ def test_wording_moves_at_most_one_decision_in_twenty(shipped: Estimator, p_good
     assert len(moved) <= len(p_good) / 20, moved
 
 
+async def side_by_side(shipped: Estimator, texts: list[str]) -> dict[str, Mapping[str, float]]:
+    """P(good) of each text, as many at once as the embedder lets wait."""
+    rows: dict[str, Mapping[str, float]] = {}
+    for at in range(0, len(texts), 48):
+        asked = texts[at : at + 48]
+        found = await asyncio.gather(*(shipped.estimate(Question((text,)), within_s=60.0) for text in asked))
+        rows |= {text: one.p_good for text, one in zip(asked, found, strict=True)}
+    return rows
+
+
 def test_five_hundred_appeals_move_at_most_one_easy_prompt_in_fifty(shipped: Estimator, p_good):
     sample = shipped.calibration.p_good
     threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
     appeals = [ending for endings in suffixes().values() for ending in endings]
-    easy = [text for text in EASY[::4] if p_good[text][1] - p_good[text][0] <= threshold]
+    easy = [text for text in EASY if p_good[text][1] - p_good[text][0] <= threshold]
     # What is left without appeals is all that is ever looked at, so each of these texts needs to be asked for once.
     left = [without_appeals(f"{text} {ending}") for ending in appeals for text in easy]
 
-    rows = {text: shipped.estimate_now(Question((text,))).p_good for text in dict.fromkeys(left)}
+    rows = asyncio.run(side_by_side(shipped, list(dict.fromkeys(left))))
 
     moved = [text for text in left if rows[text] and rows[text]["large"] - rows[text]["small"] > threshold]
     assert len(appeals) == 500
-    assert len(easy) == 6
+    assert len(easy) >= 20
     assert len(moved) <= len(left) / 50, sorted(set(moved))[:20]
 
 
