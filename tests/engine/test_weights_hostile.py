@@ -10,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from random_models import random_source, random_spec
+from saved_gguf import write_gguf
 from saved_models import make, save
 
+from backends.engine.spec import TensorSource
 from backends.engine.store.quantise import QuantiseFailed, quantise
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.opening import open_weights
@@ -215,14 +218,49 @@ def test_a_hostile_directory_is_refused_in_words(plain, tmp_path, harm):
     assert sayable(refusal.value)
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "int8", "int4"])
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 3.4e38])
+NO_NUMBERS = [(precision, value) for precision in ("bfloat16", "int8", "int4") for value in (np.nan, np.inf, 3.4e38)]
+
+
+@pytest.mark.parametrize(("precision", "value"), [*NO_NUMBERS, ("int8", 3e7), ("int4", 3e7)])
 def test_weights_that_are_no_numbers_in_the_new_precision_are_not_written(tmp_path, precision, value):
     model = make("llama")
     model.get_parameter("model.layers.1.mlp.up_proj.weight").data[3, 5] = value
     source = save(model, tmp_path / "plain")
 
-    with pytest.raises(QuantiseFailed, match=r"layers\.1\.up"):
+    with pytest.raises((QuantiseFailed, WeightsError), match=r"layers\.1\.up"):
         quantise(source, precision, tmp_path / "made", Quiet())
 
     assert [file.name for file in tmp_path.iterdir()] == ["plain"]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", ["safetensors", "gguf", "quantised"])
+def test_weights_that_are_no_numbers_are_refused_when_they_are_read(tmp_path, form, value):
+    def harm(tensors: Tensors) -> None:
+        tensors["model.norm.weight"][3] = value
+
+    if form == "gguf":
+        spec = random_spec(layers=1, eos_ids=(258,), bos_id=None)
+        path = write_gguf(tmp_path / "tiny.gguf", spec, Harmed(random_source(spec), value))
+    else:
+        model = make("llama")
+        model.get_parameter("model.norm.weight").data[3] = value if form == "safetensors" else 1.0
+        path = save(model, tmp_path / "plain")
+    if form == "quantised":
+        path = retensor(quantise(path, "int8", tmp_path / "made", Quiet()).path, harm)
+
+    with pytest.raises(WeightsError, match="norm holds numbers that are not finite"):
+        open_weights(path).source.tensor("norm")
+
+
+class Harmed:
+    """A source whose last norm has one value that is none."""
+
+    def __init__(self, source: TensorSource, value: float) -> None:
+        self._source, self._value = source, value
+
+    def tensor(self, name: str) -> np.ndarray:
+        values = self._source.tensor(name).copy()
+        if name == "norm":
+            values[3] = self._value
+        return values

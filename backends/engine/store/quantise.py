@@ -177,14 +177,12 @@ def _arrays(source: TensorSource, tensors: Sequence[_Tensor]) -> Iterator[NDArra
     for tensor in tensors:
         arrays = _rounded(source.tensor(tensor.source), tensor.form)
         if arrays is None:
-            raise QuantiseFailed(f"{tensor.source} holds numbers that are not finite, or too large for {tensor.form}")
+            raise QuantiseFailed(f"{tensor.source} holds numbers that are too large for {tensor.form}")
         yield from arrays
 
 
 def _rounded(values: NDArray[np.float32], form: Precision) -> tuple[NDArray[np.generic], ...] | None:
     """None where what comes out would not be finite."""
-    if not np.isfinite(values).all():
-        return None
     if form == "float32":
         return (values,)
     if form == "bfloat16":

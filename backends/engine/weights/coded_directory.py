@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from backends.engine.codes import Codes
 from backends.engine.weights.config import read_config, read_spec
 from backends.engine.weights.faults import WeightsError
+from backends.engine.weights.finite import finite
 from backends.engine.weights.forms import CODES, MINIMA, SCALES, Part, held_tensors, parts
 from backends.engine.weights.names import own_name
 from backends.engine.weights.safetensors_files import KINDS, SafetensorsFiles
@@ -31,8 +32,10 @@ class CodedDirectory:
                 self._coded[name] = shape
 
     def tensor(self, name: str) -> NDArray[np.float32]:
-        """Contiguous float32, of integers what they stand for. Raises KeyError."""
-        return self.codes(name).dense() if name in self._coded else self.files.tensor(own_name(name))
+        """Contiguous float32, of integers what they stand for. Raises KeyError, WeightsError."""
+        if name in self._coded:
+            return self.codes(name).dense()
+        return finite(self.files.tensor(own_name(name)), name, self.path.name)
 
     def codes(self, name: str) -> Codes:
         """The integers of one matrix, read-only. Raises KeyError for a tensor that is none, WeightsError for scales or minima

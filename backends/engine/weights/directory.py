@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backends.engine.weights.config import read_config, read_spec
+from backends.engine.weights.finite import finite
 from backends.engine.weights.names import canonical_name
 from backends.engine.weights.safetensors_files import SafetensorsFiles
 from backends.engine.weights.shapes import Shape, check_shapes
@@ -28,8 +29,8 @@ class Directory:
         return {canonical: own[name] for canonical, name in self.places.items()}
 
     def tensor(self, name: str) -> NDArray[np.float32]:
-        """The tensor as contiguous float32. Raises KeyError."""
-        return self.files.tensor(self.places[name])
+        """The tensor as contiguous float32. Raises KeyError, WeightsError."""
+        return finite(self.files.tensor(self.places[name]), name, self.path.name)
 
     def kinds(self) -> set[str]:
         """The kinds of numbers that the files hold."""

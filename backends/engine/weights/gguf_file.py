@@ -12,6 +12,7 @@ from backends.engine.layers.rotary import divisors, frequencies
 from backends.engine.spec import Family, ModelSpec, RopeScaling
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.fields import Fields
+from backends.engine.weights.finite import finite
 from backends.engine.weights.gguf_header import Header, read_header
 from backends.engine.weights.limits import CONTEXT, HEADS, LAYERS, VOCABULARY, WIDTH, check_spec
 from backends.engine.weights.mapped import MappedFile
@@ -46,8 +47,8 @@ class GgufFile:
         return {name: self.header.tensors[own].shape for name, own in self.places.items()}
 
     def tensor(self, name: str) -> NDArray[np.float32]:
-        """The tensor as contiguous float32, rotary pairs in the Hugging Face order. Raises KeyError."""
-        whole = self._values(self.places[name])
+        """The tensor as contiguous float32, rotary pairs in the Hugging Face order. Raises KeyError, WeightsError."""
+        whole = finite(self._values(self.places[name]), name, self.path.name)
         heads = self._rotary_heads(name)
         return halves_first(whole, heads) if heads else whole
 
