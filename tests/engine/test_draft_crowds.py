@@ -13,9 +13,9 @@ import pytest
 
 from backends.engine.api import Job, Step
 from backends.engine.batch import Batch
+from backends.engine.budget import Budget
 from backends.engine.draft.costs import StepCosts
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.budget import Budget
 from backends.engine.speculate import Speculator
 from backends.messages import Sampling
 
