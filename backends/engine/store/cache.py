@@ -4,6 +4,7 @@ Layout: `<cache>/models/<folder>/` holds the files and `weights.json`, which is 
 without it is an unfinished pull. Directories and files of one's own are used where they are.
 """
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -69,7 +70,7 @@ def resolve(name: str, cache_dir: Path) -> Path:
     Raises WeightsMissing with the line that fetches them.
     """
     own = Path(name).expanduser()
-    if own.exists():
+    if os.path.exists(own):  # unlike Path.exists, False for a name that no disk takes
         if not holds_weights(own):
             raise WeightsMissing(f"{own} {NO_WEIGHTS}")
         return own

@@ -66,6 +66,11 @@ def test_bytes_that_differ_from_the_promised_digest_are_refused_and_never_resolv
         resolve("org/model", tmp_path)
 
 
+def test_a_name_that_no_disk_takes_is_missing_like_any_other(tmp_path: Path) -> None:
+    with pytest.raises(WeightsMissing):
+        resolve("n" * 5000, tmp_path)
+
+
 def test_a_file_without_a_promised_digest_is_refused(tmp_path):
     class Silent(FakeHub):
         def fetch(self, name: str, folder: Path) -> dict[str, str]:
