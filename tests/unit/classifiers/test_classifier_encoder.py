@@ -11,7 +11,7 @@ from classifiers.encoder import Encoder, EncoderMissing, find_encoder, open_enco
 from classifiers.forward import NotQuickened, quicken
 
 LONG = "The train leaves at nine, and another one comes back two hours later; where do they meet? " * 8
-TEXTS = (*pool.read_anchors().texts[1::4], PROBE_TEXT, LONG)
+TEXTS = (*pool.read_anchors().texts[2::3], PROBE_TEXT, LONG)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_the_quick_encoder_says_what_the_library_says(quick: Encoder, library: E
     alike = (quick(TEXTS) * library(TEXTS)).sum(axis=1)
 
     assert alike.mean() > 0.995
-    assert alike.min() > 0.985
+    assert alike.min() > 0.99
 
 
 def test_its_answers_are_float32_unit_vectors(quick: Encoder):
