@@ -13,7 +13,13 @@ from gateway.live.unawaited import in_daemon
 
 SERVE = """
 import sys
+import threading
 from pathlib import Path
+def wait_for_ever(event, args):
+    if event == 'open' and str(args[0]) == sys.argv[2]:
+        print('reads', file=sys.stderr, flush=True)
+        threading.Event().wait()
+sys.addaudithook(wait_for_ever)
 from gateway.serve import serve
 from gateway.settings import Settings
 serve(Settings(policy=Path(sys.argv[1]), port=0), lambda line: print(line, file=sys.stderr))
@@ -46,28 +52,33 @@ async def test_what_the_work_made_or_raised_is_handed_over() -> None:
 
 
 @pytest.fixture
-def slow_weights(tmp_path: Path) -> Path:
-    """Weights whose configuration is a pipe: whoever reads it waits until somebody has written and closed it."""
+def weights(tmp_path: Path) -> Path:
     path = tmp_path / "weights"
     path.mkdir()
     (path / "model.safetensors").touch()
-    os.mkfifo(path / "config.json")
+    (path / "config.json").write_text("{}")
     return path
+
+
+async def reads(process: asyncio.subprocess.Process) -> None:
+    """Returns when the process has begun to read the weights' configuration, which never ends."""
+    assert process.stderr is not None
+    while (line := await process.stderr.readline()) != b"reads\n":
+        assert line, "the process ended"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_while_weights_load_ends_the_process_at_once(
-    sent: signal.Signals, slow_weights: Path, tmp_path: Path
+    sent: signal.Signals, weights: Path, tmp_path: Path
 ) -> None:
     policy = tmp_path / "policy.yaml"
-    policy.write_text(f"policy: 1\nmodels: {{m: {{run: {{weights: '{slow_weights}'}}}}}}\nroutes: [{{use: m}}]\n")
+    policy.write_text(f"policy: 1\nmodels: {{m: {{run: {{weights: '{weights}'}}}}}}\nroutes: [{{use: m}}]\n")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SERVE, str(policy), stderr=asyncio.subprocess.PIPE
+        sys.executable, "-c", SERVE, str(policy), str(weights / "config.json"), stderr=asyncio.subprocess.PIPE
     )
-    pipe = None
     try:
-        pipe = await asyncio.wait_for(asyncio.to_thread(os.open, slow_weights / "config.json", os.O_WRONLY), 60)
+        await asyncio.wait_for(reads(process), 60)
         began = asyncio.get_running_loop().time()
         process.send_signal(sent)
         _, told = await asyncio.wait_for(process.communicate(), 30)
@@ -75,8 +86,6 @@ async def test_a_signal_while_weights_load_ends_the_process_at_once(
     finally:
         if process.returncode is None:
             process.kill()
-        if pipe is not None:
-            os.close(pipe)
 
     assert process.returncode == 0, told.decode()
     assert b"Traceback" not in told, told.decode()
