@@ -64,8 +64,11 @@ class Events:
 async def speak(voice: Voice, door: Door, may: Callable[[], bool], send: Send, patience_s: float = PATIENCE_S) -> None:
     """While the reader `may` hear it, until the last request of a stopping process has ended. Raises Left for a reader that
     does not read."""
-    while may() and not (door.is_draining and door.in_flight == 0):
+    while may():
+        is_last = door.is_draining and door.in_flight == 0
         await write(voice.news(time.monotonic(), why_stopped(door)), send, patience_s)
+        if is_last:
+            return
         await asyncio.sleep(TICK_S)
 
 

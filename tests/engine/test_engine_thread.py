@@ -176,12 +176,16 @@ def test_faults_of_other_kinds_and_of_models_that_were_ready_do_not_give_an_engi
     broken, outputs = SteppedModel(), Queue()
     kinds = [OSError("a"), ValueError("b")] * AT_ONCE.builds
     home = house(*kinds, broken)
+
+    def mended(output):
+        broken.fault = None
+        outputs.put(output)
+
     for number in range(AT_ONCE.builds + 1):
         home.ready()
         broken.fault = ValueError(f"in service {number}")
-        home.engine.submit(job((1, 2), 50), outputs.put)
+        home.engine.submit(job((1, 2), 50), mended)
         assert last_of(outputs).error.endswith(f"in service {number}")
-        broken.fault = None
 
     home.ready()
     assert not home.engine.gave_up
