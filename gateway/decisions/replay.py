@@ -1,7 +1,8 @@
 """Deciding again: by the same policy, which must say the same; or by another one, to see what it would have done."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -62,24 +63,25 @@ def decide_again(policy: Policy, record: DecisionRecord) -> Decision:
     return decide(drawn, record.facts, record.estimate, record.snapshot)
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """Records that cannot be decided again: `cleaned` ones, and those whose policy is not at hand, by its hash."""
+
+    cleaned: int = 0
+    without_policy: Counter[str] = field(default_factory=Counter)
+
+
 def replay(records: Iterable[Record], policy_of: PolicyOf) -> Replay:
     """Hold the log against its own policies."""
-    replayed, hidden = 0, 0
+    replayed, left_out = 0, LeftOut()
     differ: list[str] = []
-    lacking: Counter[str] = Counter()
-    for record in decisions(records):
-        if record.cleaned:
-            hidden += 1
-            continue
-        try:
-            policy = policy_of(record.decision.policy_hash)
-        except (OSError, ValueError):
-            lacking[record.decision.policy_hash] += 1
-            continue
+    for record, policy in replayable(records, policy_of, left_out):
         replayed += 1
         if msgspec.json.encode(decide_again(policy, record)) != msgspec.json.encode(record.decision):
             differ.append(record.request_id)
-    return Replay(replayed=replayed, differ=tuple(differ), cleaned=hidden, without_policy=lacking)
+    return Replay(
+        replayed=replayed, differ=tuple(differ), cleaned=left_out.cleaned, without_policy=left_out.without_policy
+    )
 
 
 def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy) -> Comparison:
@@ -88,16 +90,8 @@ def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy) -> Co
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     was = would_be = 0.0
-    hidden = lacking = 0
-    for record in decisions(records):
-        if record.cleaned:
-            hidden += 1
-            continue
-        try:
-            own = policy_of(record.decision.policy_hash)
-        except (OSError, ValueError):
-            lacking += 1
-            continue
+    left_out = LeftOut()
+    for record, own in replayable(records, policy_of, left_out):
         fresh = decide(other, record.facts, record.estimate, record.snapshot)
         old_model, new_model = first_of(record.decision), first_of(fresh)
         before[old_model] += 1
@@ -113,9 +107,25 @@ def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy) -> Co
         after=after,
         before_microusd=was,
         after_microusd=would_be,
-        cleaned=hidden,
-        without_policy=lacking,
+        cleaned=left_out.cleaned,
+        without_policy=left_out.without_policy.total(),
     )
+
+
+def replayable(
+    records: Iterable[Record], policy_of: PolicyOf, left_out: LeftOut
+) -> Iterator[tuple[DecisionRecord, Policy]]:
+    """Decisions with the policy that made them; the others are counted in `left_out`."""
+    for record in decisions(records):
+        if record.cleaned:
+            left_out.cleaned += 1
+            continue
+        try:
+            policy = policy_of(record.decision.policy_hash)
+        except (OSError, ValueError):
+            left_out.without_policy[record.decision.policy_hash] += 1
+            continue
+        yield record, policy
 
 
 def decisions(records: Iterable[Record]) -> Iterable[DecisionRecord]:
