@@ -23,17 +23,20 @@ from policies.steering.window import SIZE
 log = logging.getLogger("turnout.policy")
 
 PAUSE_S = 0.1
-"""Between two looks, so that many requests a second do not mean many looks."""
 
 Batch = Mapping[str, list[Decided]]
 Turned = Mapping[str, tuple[Helm, Line]]
 
 
 class Lines:
-    """Owns what was seen of each route since its line was last looked at, and what steering it remembers."""
+    """Owns what was seen of each route since its line was last looked at, and what steering it remembers.
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
+    `pause_s` lies between two looks, so that many requests a second do not mean many looks.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.time, pause_s: float = PAUSE_S) -> None:
         self._now = now
+        self._pause_s = pause_s
         self._seen: dict[str, deque[Decided]] = {}
         self._helms: Mapping[str, Helm] = {}
         self._woken = asyncio.Event()
@@ -62,7 +65,7 @@ class Lines:
                 await self.look(in_force, observer)
             except Exception:
                 log.exception("the lines stay where they are")
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(self._pause_s)
 
     async def look(self, in_force: Callable[[], Live], observer: Observer) -> None:
         """One look at the routes that have seen enough. What a reload overtook is forgotten."""

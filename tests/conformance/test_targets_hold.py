@@ -14,6 +14,7 @@ from upstreams.fake_upstream import chat_either, fake_upstream
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
 from classifiers.question import Question
+from gateway.control.lines import Lines
 from gateway.control.reload import PolicyRefused, Reloader
 from gateway.control.upkeep import Upkeep
 from gateway.house import Gateway
@@ -73,6 +74,7 @@ async def gateway_of(folder: Path, adapt: str = "on") -> AsyncIterator[tuple[Run
             door=Door(512),
             world=World(residency=MemoryResidency(10, time.monotonic), now=time.time, draw=random.random),
             observer=build_observer(traces="off", log="off"),
+            lines=Lines(pause_s=0.0),  # looks come by requests alone, however fast the machine is
         )
         gateway.observer.policy_loaded(policy.hash, ["default"], policy.models)
         reloader = Reloader(gateway, file, refuses, "")
@@ -115,7 +117,7 @@ async def test_chat_requests_bring_the_share_back_to_its_target_and_the_line_is_
 
     assert line < first
     assert blind.count("large") > 60, "nothing was known of them"
-    assert 0.2 <= models.count("large") / len(models) <= 0.42, "what the first ones spent too much is repaid"
+    assert 0.28 <= models.count("large") / len(models) <= 0.42, "what the first ones spent too much is repaid"
     shown = {
         name: float(value) for name, value in re.findall(r'^(router_\w+){router_route="default"} (\S+)$', page, re.M)
     }
