@@ -55,6 +55,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to continue a conversation, with the bytes it came in (`raw`), which may be forwarded unread.
 
     `left_open` names the fields of `sampling` that the client did not state, for a model with settings of its own.
+    `echo` is what an answer repeats of the request in the client's dialect: an object of JSON, or empty.
     """
 
     raw: bytes
@@ -71,6 +72,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     tool_choice: ToolChoice = "auto"
     parallel_tool_calls: bool = True
     response_format: Mapping[str, Any] | None = None
+    echo: bytes = b""
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):
@@ -109,11 +111,13 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
 
 
 class Usage(msgspec.Struct, frozen=True, tag=True):
-    """What the answer took. `cached_tokens` of the prompt were not computed again."""
+    """What the answer took. `cached_tokens` of the prompt were not computed again; `reasoning_tokens` of the completion
+    were thought and not said, where that is known."""
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
 
 class Wire(msgspec.Struct, frozen=True, tag=True):

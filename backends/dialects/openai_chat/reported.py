@@ -34,10 +34,15 @@ class _Details(msgspec.Struct):
     cached_tokens: Count | None = None
 
 
+class _CompletionDetails(msgspec.Struct):
+    reasoning_tokens: Count | None = None
+
+
 class _Usage(msgspec.Struct):
     prompt_tokens: Count
     completion_tokens: Count = 0
     prompt_tokens_details: _Details | None = None
+    completion_tokens_details: _CompletionDetails | None = None
 
 
 _USAGE = msgspec.json.Decoder(_Usage)
@@ -70,13 +75,20 @@ def reported_error(raw: bytes, default_status: int) -> ReportedError:
 
 
 def read_usage(raw: bytes) -> Usage | None:
-    """None when the numbers are not there, or cannot be counts. No more was cached than there was of the prompt."""
+    """None when the numbers are not there, or cannot be counts. No more was cached than there was of the prompt, and no more
+    was thought than there was of the completion."""
     try:
         usage = _USAGE.decode(raw)
     except msgspec.DecodeError:
         return None
     cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
-    return Usage(usage.prompt_tokens, usage.completion_tokens, min(cached or 0, usage.prompt_tokens))
+    thought = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
+    return Usage(
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        min(cached or 0, usage.prompt_tokens),
+        min(thought or 0, usage.completion_tokens),
+    )
 
 
 def _status(code: object, kind: object, default: int) -> int:
