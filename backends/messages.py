@@ -12,7 +12,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One turn. `text` joins the text parts; `images` counts image parts; `tool_calls` are in the wire's own form.
 
-    `audio` counts parts of sound, `files` parts of any other kind that is not text.
+    `audio` counts parts of sound, `files` parts of any other kind that is not text, `tokens` what came as ids of tokens.
     """
 
     role: Role
@@ -20,6 +20,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     images: int = 0
     audio: int = 0
     files: int = 0
+    tokens: int = 0
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     tool_call_id: str = ""
     name: str = ""
@@ -29,6 +30,9 @@ ToolChoice = Literal["auto", "none", "required", "function"]
 """Whether tools may be called, may not, must be, or which one must: "function" stands for one that is named."""
 
 SamplingChoice = Literal["temperature", "top_p"]
+
+Asks = Literal["chat", "embeddings"]
+"""What an answer is to be: the next turn, or one vector for each message, each of which stands for itself."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +55,37 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     logprobs_at_most: int = 0
 
 
+WireDialect = Literal["openai_chat", "anthropic_messages"]
+"""Dialects in which a server's own bytes may reach a client."""
+
+
+class Unmapped(msgspec.Struct, frozen=True):
+    """Why a request cannot be asked in another dialect than its own: a sentence, and the path of the field at fault."""
+
+    message: str
+    param: str = ""
+
+
+class Native(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as its client wrote it, for a server of the same dialect: it is forwarded unread.
+
+    `carries` names the headers, in lower case, that are part of it in this dialect; `headers` holds those that came.
+    """
+
+    dialect: WireDialect
+    body: bytes
+    carries: tuple[str, ...] = ()
+    headers: Mapping[str, str] = {}
+
+
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to continue a conversation, with the bytes it came in (`raw`), which may be forwarded unread.
+    """A request to continue a conversation, with its body in Chat Completions (`raw`), which may be forwarded unread.
 
     `left_open` names the fields of `sampling` that the client did not state, for a model with settings of its own.
     `echo` is what an answer repeats of the request in the client's dialect: an object of JSON, or empty.
+    `native` is the body in the client's dialect where that is another one. With `unmapped` only a server of that dialect
+    can be asked: `raw` is empty then, and the other fields say what could be read. `counted_tokens` is the length of the
+    prompt as the model that answers counts it, 0 where nobody knows beforehand.
     """
 
     raw: bytes
@@ -73,6 +103,10 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool = True
     response_format: Mapping[str, Any] | None = None
     echo: bytes = b""
+    asks: Asks = "chat"
+    native: Native | None = None
+    unmapped: Unmapped | None = None
+    counted_tokens: int = 0
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):
@@ -121,20 +155,23 @@ class Usage(msgspec.Struct, frozen=True, tag=True):
 
 
 class Wire(msgspec.Struct, frozen=True, tag=True):
-    """One stream event in the client's own dialect, already in the form the client shall see: its `data` bytes.
+    """One stream event of a server, already in the form that a client of its dialect shall see: its `data` bytes.
 
-    `speaks` tells whether it carries content (text, tool call, reasoning), `finishes` whether it ends a choice.
+    `speaks` tells whether it carries content (text, tool call, reasoning), `finishes` whether it ends a choice. In another
+    dialect than Chat Completions a client of the same dialect gets it, and a Finish beside it tells the reason.
     """
 
     data: bytes
     speaks: bool = False
     finishes: bool = False
+    dialect: WireDialect = "openai_chat"
 
 
 class Whole(msgspec.Struct, frozen=True, tag=True):
-    """A complete answer body in the client's own dialect (no stream)."""
+    """A complete answer body (no stream); of its `dialect` holds what Wire says."""
 
     body: bytes
+    dialect: WireDialect = "openai_chat"
 
 
 Event = Delta | ToolCall | Finish | Usage | Wire | Whole
