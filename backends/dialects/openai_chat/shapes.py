@@ -1,6 +1,7 @@
 """Pieces of JSON that both the whole answer and the stream are made of."""
 
 import hashlib
+import re
 
 from backends.messages import TokenLogprob, ToolCall, Usage
 
@@ -14,12 +15,21 @@ def fingerprint(model: str) -> str:
     return "fp_" + hashlib.blake2b(model.encode(), digest_size=5).hexdigest()
 
 
-def in_utf8(data: bytes) -> bytes:
-    r"""JSON as a client can decode it: what is no UTF-8 becomes U+FFFD, as WHATWG's event streams are to be decoded.
+_ESCAPED = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""A backslash that stands for itself, a pair of surrogates, or half of one."""
 
-    >>> in_utf8(b"a\xff").decode()
-    'a\ufffd'
+
+def in_utf8(data: bytes) -> bytes:
+    r"""JSON as a client can decode it: what is no UTF-8 becomes U+FFFD, as WHATWG's event streams are to be decoded, and so
+    does half of an escaped surrogate pair, which UTF-8 has no form for.
+
+    >>> in_utf8(b"a\xff").decode(), in_utf8(rb'"\ud83d"')
+    ('a\ufffd', b'"\\ufffd"')
     """
+    if b"\\ud" in data or b"\\uD" in data:
+        data = _ESCAPED.sub(lambda found: rb"\ufffd" if found["half"] else found[0], data)
     if data.isascii():
         return data
     try:
@@ -44,7 +54,11 @@ def call_object(call: ToolCall) -> dict[str, object]:
 
 def logprobs_object(logprobs: tuple[TokenLogprob, ...]) -> dict[str, object]:
     """The chat shape, not the older one of completions: `bytes` lets a reader join characters cut between tokens."""
-    return {"content": [{**_one(token), "top_logprobs": [_one(top) for top in token.top]} for token in logprobs]}
+    return {"content": token_objects(logprobs)}
+
+
+def token_objects(logprobs: tuple[TokenLogprob, ...]) -> list[dict[str, object]]:
+    return [{**_one(token), "top_logprobs": [_one(top) for top in token.top]} for token in logprobs]
 
 
 def _one(token: TokenLogprob) -> dict[str, object]:

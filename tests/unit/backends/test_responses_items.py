@@ -1,0 +1,107 @@
+"""Items of a Responses request as turns of Chat Completions: what is exact, and that the README says all of it."""
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from backends.dialects.dialect import ErrorFacts
+from backends.dialects.faults import RequestFault
+from backends.dialects.openai_responses import items, request
+from backends.dialects.openai_responses.body import Body
+from backends.dialects.openai_responses.dialect import OpenAIResponses
+from backends.dialects.openai_responses.request import read_responses
+
+USER = {"role": "user", "content": "q"}
+CALL = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "r"}
+THOUGHT = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
+SUMMARY = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}]}
+SAID = {"role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+
+
+def turns_of(*asked: Any) -> Any:
+    raw = read_responses(json.dumps({"model": "m", "input": list(asked)}).encode()).raw
+    return json.loads(raw)["messages"]
+
+
+def call(id: str) -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ([THOUGHT, SAID, CALL], [{"content": "a", "reasoning_content": "hm", "tool_calls": [call("c1")]}]),
+        ([THOUGHT, CALL], [{"content": None, "reasoning_content": "hm", "tool_calls": [call("c1")]}]),
+        ([CALL], [{"content": None, "tool_calls": [call("c1")]}]),
+        ([CALL, {**CALL, "call_id": "c2"}], [{"content": None, "tool_calls": [call("c1"), call("c2")]}]),
+        ([THOUGHT, SUMMARY, SAID], [{"content": "a", "reasoning_content": "hm\ns"}]),
+        ([SAID, SAID], [{"content": "a"}, {"content": "a"}]),
+        ([CALL, SAID], [{"content": None, "tool_calls": [call("c1")]}, {"content": "a"}]),
+        ([SAID, THOUGHT], [{"content": "a"}, {"content": "", "reasoning_content": "hm"}]),
+        ([{"role": "assistant", "content": []}], [{"content": ""}]),
+        ([{"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}],
+         [{"content": [{"type": "refusal", "refusal": "no"}]}]),
+    ],
+)  # fmt: skip
+def test_what_the_assistant_did_in_one_go_is_one_turn(asked: list[Any], told: list[Any]) -> None:
+    assert turns_of(USER, *asked) == [USER, *({"role": "assistant", **turn} for turn in told)]
+
+
+def test_a_call_after_a_result_begins_a_turn_of_its_own() -> None:
+    told = turns_of(USER, CALL, OUTPUT, {**CALL, "call_id": "c2"}, {**OUTPUT, "call_id": "c2"})
+
+    assert [turn["role"] for turn in told] == ["user", "assistant", "tool", "assistant", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"type": "input_file", "file_data": "d", "filename": "n"}, {"file_data": "d", "filename": "n"}),
+        ({"type": "input_file", "file_id": "file-1"}, {"file_id": "file-1"}),
+    ],
+)
+def test_files_go_along(part: Any, told: Any) -> None:
+    assert turns_of({"role": "user", "content": [part]})[0]["content"] == [{"type": "file", "file": told}]
+
+
+def test_a_file_of_nothing_is_named() -> None:
+    with pytest.raises(RequestFault) as refused:
+        turns_of({"role": "user", "content": [{"type": "input_file"}]})
+
+    assert refused.value.param == "input[0].content[0].file_data"
+
+
+@pytest.mark.parametrize(
+    ("param", "own"),
+    [
+        ("messages", "input"),
+        ("messages[3].content", "input"),
+        ("max_tokens", "max_output_tokens"),
+        ("response_format.json_schema", "text.format"),
+        ("tools", "tools"),
+        ("input[0].type", "input[0].type"),
+        (None, None),
+    ],
+)
+def test_an_error_names_the_field_as_the_client_wrote_it(param: str | None, own: str | None) -> None:
+    body = OpenAIResponses().envelope(ErrorFacts(message="no", status=400, type="t", param=param))
+
+    assert json.loads(body)["error"]["param"] == own
+
+
+def test_the_table_of_the_readme_has_every_field_item_and_part() -> None:
+    table = (Path(request.__file__).parent / "README.md").read_text().split("## Why")[0]
+    rows = [row for row in table.split("\n") if row.startswith("| ")]
+    parts = [kind.__struct_config__.tag for kind in get_args(items.Part)]
+    kinds = [kind.__struct_config__.tag or "message" for kind in get_args(items.Item)]
+
+    def told(word: str, of: str = "") -> bool:
+        return any(row.startswith(f"| {of}") and f"`{word}`" in row for row in rows)
+
+    assert [field.name for field in msgspec.structs.fields(Body) if not told(field.name)] == []
+    assert [tag for tag in parts if not told(str(tag), "part ")] == []
+    assert [tag for tag in kinds if not told(str(tag), "item ")] == []
