@@ -25,25 +25,25 @@ class RequestFault(Exception):
         self.code = code
 
 
-def decode_body(decoder: "msgspec.json.Decoder[Body]", raw: bytes) -> Body:
-    """Raises RequestFault, and nothing else, whatever the bytes are."""
+def decode_body(decoder: "msgspec.json.Decoder[Body]", raw: bytes, at: str = "") -> Body:
+    """Raises RequestFault, and nothing else, whatever the bytes are. `at` is the path of what `raw` is the value of."""
     try:
         if not raw.isascii():
             raw.decode()
         return decoder.decode(raw)
     except msgspec.ValidationError as error:
-        raise _fault(str(error)) from None
+        raise _fault(str(error), at) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise RequestFault("The body is not valid JSON in UTF-8." if raw else "The body is empty.") from None
     except RecursionError:
         raise RequestFault("The body is nested too deeply.") from None
 
 
-def _fault(text: str) -> RequestFault:
+def _fault(text: str, at: str) -> RequestFault:
     """The decoder's words, `Expected ... - at `$.path``, as a message and the path of the field."""
     match = _AT.match(text)
     what, path = (match["what"][:LONGEST_QUOTE], match["path"] or "") if match else (text[:LONGEST_QUOTE], "")
-    param = path.removeprefix(".").replace("[...]", "")
+    param = (at + path).removeprefix(".").replace("[...]", "")
     if missing := _MISSING.match(what):
         param = _within(param, missing["field"])
         return RequestFault(f"{param} is required.", param)

@@ -1,12 +1,13 @@
 """An answer under way over HTTP: streamed event by event, or whole."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
-from backends.dialects.openai_chat.relay import ChunkError, Relay
 from backends.dialects.openai_chat.reported import ReportedError
+from backends.dialects.openai_chat.whole import AnswerError
 from backends.errors import UpstreamError
 from backends.messages import Event, Wire
 from backends.remote.clocks import Clocks
+from backends.remote.dialect import StreamReader
 from backends.remote.refusals import from_report, from_transport
 from backends.sse import Decoder, EventTooLarge
 from backends.transport import Response, TransportError
@@ -16,7 +17,7 @@ from backends.transport.decoding import BodyReader
 class WholeAnswer:
     """All of it is here already."""
 
-    def __init__(self, events: tuple[Event, ...]) -> None:
+    def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
 
     async def __aiter__(self) -> AsyncIterator[Event]:
@@ -31,10 +32,10 @@ class StreamedAnswer:
     """Events as they come. `on_close` is called exactly once, however it ends."""
 
     def __init__(
-        self, response: Response, relay: Relay, clocks: Clocks, key: str, on_close: Callable[[], None]
+        self, response: Response, stream: StreamReader, clocks: Clocks, key: str, on_close: Callable[[], None]
     ) -> None:
         self._response = response
-        self._relay = relay
+        self._stream = stream
         self._clocks = clocks
         self._key = key
         self._on_close = on_close
@@ -82,29 +83,33 @@ class StreamedAnswer:
         while not events and not self._over:
             try:
                 data = await self._clocks.wait(self._reader.read(), deadline)
-                self._take(data, events)
+                if self._take(data, events):
+                    deadline = self._clocks.deadline()
             except TransportError as error:
                 self._end(events, from_transport(error))
-            except (ChunkError, EventTooLarge) as error:
+            except (AnswerError, EventTooLarge) as error:
                 self._fail(events, UpstreamError("bad_answer", str(error), sent=True))
             except ReportedError as error:
                 self._fail(events, from_report(error, self._key))
         return events
 
-    def _take(self, data: bytes, events: list[Event]) -> None:
-        for event in self._decoder.feed(data):
-            events.extend(self._relay.push(event.data))
-            if self._relay.said_done:
+    def _take(self, data: bytes, events: list[Event]) -> bool:
+        """Whether an event came, were it one that shows nothing: a ping says that the server is alive. A comment is none."""
+        came = self._decoder.feed(data)
+        for event in came:
+            events.extend(self._stream.push(event.data))
+            if self._stream.said_done:
                 break
-        if not data or self._relay.said_done:
+        if not data or self._stream.said_done:
             self._end(events, _cut())
+        return bool(came)
 
     def _end(self, events: list[Event], otherwise: UpstreamError) -> None:
         """The stream is over: a whole answer if every choice finished, whatever became of the connection."""
-        if not self._relay.is_whole:
+        if not self._stream.is_whole:
             return self._fail(events, otherwise)
         self._over = True
-        events.extend(self._relay.tail())
+        events.extend(self._stream.tail())
         return None
 
     def _fail(self, events: list[Event], failure: UpstreamError) -> None:

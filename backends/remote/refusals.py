@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.reported import ReportedError, reported_error
 from backends.errors import Kind, UpstreamError
 from backends.transport import TransportError
@@ -27,6 +28,11 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def from_transport(error: TransportError) -> UpstreamError:
     return UpstreamError(_KINDS[error.kind], str(error), sent=error.sent)
+
+
+def unsupported(fault: RequestFault) -> UpstreamError:
+    """A request that the server's dialect has no words for: nothing was sent."""
+    return UpstreamError("unsupported", fault.message, sent=False, param=fault.param or "")
 
 
 def from_report(error: ReportedError, key: str) -> UpstreamError:

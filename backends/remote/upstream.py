@@ -1,23 +1,25 @@
-"""One replica of one model behind HTTP, in OpenAI's Chat Completions dialect."""
+"""One replica of one model behind HTTP, in the dialect that its server speaks."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from backends.dialects.openai_chat.forward import Habits, forces_a_function, upstream_body
-from backends.dialects.openai_chat.relay import Relay
+from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.forward import Habits
 from backends.dialects.openai_chat.reported import ReportedError
-from backends.dialects.openai_chat.whole import AnswerError, correct_whole
+from backends.dialects.openai_chat.server import ChatServer
+from backends.dialects.openai_chat.whole import AnswerError
 from backends.errors import UpstreamError
-from backends.messages import ChatRequest, Whole
+from backends.messages import ChatRequest
 from backends.probes.openai import probe
 from backends.remote.address import api_base
 from backends.remote.answers import StreamedAnswer, WholeAnswer
 from backends.remote.clocks import Clocks, Deadline
+from backends.remote.dialect import CountsPrompts, ServerDialect
 from backends.remote.prompt import BYTES_PER_TOKEN, CHUNK_BYTES, estimate_prompt, prefix_blocks
-from backends.remote.refusals import MAX_REFUSAL_BYTES, from_report, from_status, from_transport
+from backends.remote.refusals import MAX_REFUSAL_BYTES, from_report, from_status, from_transport, unsupported
 from backends.transport import HttpRequest, Response, Transport, TransportError
 from backends.transport.decoding import BodyReader
-from backends.upstream import Answer, Load, Prepared, UpstreamCall
+from backends.upstream import Answer, Load, Prepared, TimeLimits, UpstreamCall
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 USER_AGENT = "turnout"
@@ -35,8 +37,9 @@ Heeds = Callable[[UpstreamCall, Mapping[str, str]], None]
 class RemoteUpstream:
     """`model` is the catalogue's name, `serves` the server's own name for it, `at` its base URL.
 
-    The key goes to the origin of `at` and nowhere else. `heeds` hears the headers of every good answer. Raises ValueError
-    when `at` is no http(s) address, or when no header could carry the key.
+    The key goes to the origin of `at` and nowhere else. `dialect` is the server's, Chat Completions with `habits` where none
+    is given. `heeds` hears the headers of every good answer. Raises ValueError when `at` is no http(s) address, or when no
+    header could carry the key.
     """
 
     def __init__(
@@ -48,14 +51,14 @@ class RemoteUpstream:
         serves: str = "",
         key: Key | None = None,
         habits: Habits | None = None,
+        dialect: ServerDialect | None = None,
         heeds: Heeds = lambda call, headers: None,
     ) -> None:
-        self._model = model
         self._serves = serves or model
+        self._dialect = dialect or ChatServer(model, self._serves, habits or Habits())
         self._origin, self._path = api_base(at)
         self._transport = transport
         self._key = _checked(key, model)
-        self._habits = habits or Habits()
         self._heeds = heeds
         self._running = 0
         self._queued_tokens = 0
@@ -75,7 +78,7 @@ class RemoteUpstream:
         return None
 
     def load(self) -> Load:
-        """What this process has in flight here; `queued_tokens` are prompts that no content has answered yet."""
+        """What this process has in flight here; `queued_tokens` are of prompts that no content has answered yet."""
         return Load(
             ready=not self._why_not,
             why_not=self._why_not,
@@ -89,16 +92,36 @@ class RemoteUpstream:
         self._why_not = readiness.why_not
         return self.load()
 
-    async def get(self, path: str, accept: str, connect_s: float) -> Response:
-        """Another page of the same server. Raises TransportError."""
+    async def get(self, path: str, accept: str, connect_s: float, *, of_api: bool = True) -> Response:
+        """Another page of the same server, below its API or beside that. Raises TransportError."""
         headers = {**self._headers(), "accept": accept}
-        return await self._transport.open(
-            HttpRequest("GET", self._origin, f"{self._path}{path}", tuple(headers.items())), connect_s
-        )
+        target = f"{self._path}{path}" if of_api else path
+        return await self._transport.open(HttpRequest("GET", self._origin, target, tuple(headers.items())), connect_s)
+
+    async def count(self, request: ChatRequest, limits: TimeLimits) -> int | None:
+        """The prompt's length as the server counts it; None where it cannot be asked. Raises `UpstreamError`."""
+        dialect = self._dialect
+        if not isinstance(dialect, CountsPrompts):
+            return None
+        clocks = Clocks(limits, streams=False)
+        try:
+            asked = self._post(dialect.count_path, request, dialect.count_body(request), {})
+            response = await self._open(asked, clocks, clocks.total(), limits.connect_s)
+            try:
+                body = await clocks.wait(BodyReader(response).read_all(MAX_REFUSAL_BYTES), clocks.total())
+            finally:
+                await response.aclose()
+            return dialect.counted(body)
+        except RequestFault as fault:
+            raise unsupported(fault) from fault
+        except TransportError as error:
+            raise from_transport(error) from error
+        except AnswerError as error:
+            raise UpstreamError("bad_answer", str(error), sent=True) from error
 
     async def start(self, call: UpstreamCall) -> Answer:
         """Returns when the first content, or the whole answer, is in hand. Raises `UpstreamError`."""
-        tokens = call.prepared.tokens
+        tokens = max(0, call.prepared.tokens - call.resident_tokens)
         self._running += 1
         self._queued_tokens += tokens
         try:
@@ -114,12 +137,13 @@ class RemoteUpstream:
 
     async def _stream(self, call: UpstreamCall) -> Answer:
         clocks = Clocks(call.limits, streams=True)
-        response = await self._open(call, clocks, clocks.deadline())
+        response = await self._ask(call, clocks, clocks.deadline())
         try:
             if not _is_event_stream(response):
                 await self._read_whole(response, call.request, clocks)
                 raise UpstreamError("bad_answer", "the upstream did not stream its answer", sent=True)
-            answer = StreamedAnswer(response, self._relay(call.request), clocks, self._secret(), self._leave)
+            reader = self._dialect.reader(call.request)
+            answer = StreamedAnswer(response, reader, clocks, self._secret(), self._leave)
             await answer.begin()
         except TransportError as error:
             await response.aclose()
@@ -131,7 +155,7 @@ class RemoteUpstream:
 
     async def _whole(self, call: UpstreamCall) -> Answer:
         clocks = Clocks(call.limits, streams=False)
-        response = await self._open(call, clocks, clocks.total())
+        response = await self._ask(call, clocks, clocks.total())
         try:
             answer = await self._read_whole(response, call.request, clocks)
         finally:
@@ -139,15 +163,18 @@ class RemoteUpstream:
         self._leave()
         return answer
 
-    async def _open(self, call: UpstreamCall, clocks: Clocks, deadline: Deadline) -> Response:
+    async def _ask(self, call: UpstreamCall, clocks: Clocks, deadline: Deadline) -> Response:
+        response = await self._open(self._request(call), clocks, deadline, call.limits.connect_s)
+        self._heeds(call, response.headers)
+        return response
+
+    async def _open(self, request: HttpRequest, clocks: Clocks, deadline: Deadline, connect_s: float) -> Response:
         """A response with a good status. Raises `UpstreamError` for every other."""
-        request = self._request(call)
         try:
-            response = await clocks.wait(self._transport.open(request, call.limits.connect_s), deadline)
+            response = await clocks.wait(self._transport.open(request, connect_s), deadline)
         except TransportError as error:
             raise from_transport(error) from error
         if 200 <= response.status < 300:
-            self._heeds(call, response.headers)
             return response
         try:
             raise await self._refusal(response, clocks)
@@ -166,37 +193,38 @@ class RemoteUpstream:
     async def _read_whole(self, response: Response, request: ChatRequest, clocks: Clocks) -> WholeAnswer:
         try:
             body = await clocks.wait(BodyReader(response).read_all(MAX_ANSWER_BYTES), clocks.total())
-            whole, usage = correct_whole(body, self._model, keeps_stop=forces_a_function(request))
+            return WholeAnswer(self._dialect.whole(body, request))
         except TransportError as error:
             raise from_transport(error) from error
         except AnswerError as error:
             raise UpstreamError("bad_answer", str(error), sent=True) from error
         except ReportedError as error:
             raise from_report(error, self._secret()) from error
-        return WholeAnswer((Whole(whole),) if usage is None else (Whole(whole), usage))
 
     def _request(self, call: UpstreamCall) -> HttpRequest:
-        accept = "text/event-stream" if call.request.stream else "application/json"
-        headers = {**call.headers, **self._headers(), "content-type": "application/json", "accept": accept}
-        body = upstream_body(call.request, self._serves, self._habits)
-        return HttpRequest("POST", self._origin, f"{self._path}/chat/completions", tuple(headers.items()), body)
+        """Raises `UpstreamError` where the dialect has no words for the request."""
+        try:
+            body = self._dialect.body(call.request)
+        except RequestFault as fault:
+            raise unsupported(fault) from fault
+        return self._post(self._dialect.path_of(call.request), call.request, body, call.headers)
+
+    def _post(self, path: str, request: ChatRequest, body: bytes, more: Mapping[str, str]) -> HttpRequest:
+        accept = "text/event-stream" if request.stream else "application/json"
+        own = {
+            **self._headers(),
+            **self._dialect.headers_of(request),
+            "content-type": "application/json",
+            "accept": accept,
+        }
+        return HttpRequest("POST", self._origin, f"{self._path}{path}", tuple({**more, **own}.items()), body)
 
     def _headers(self) -> dict[str, str]:
-        """The set starts empty: nothing of the client's own headers is here to be forwarded."""
-        secret = self._secret()
-        own = {"user-agent": USER_AGENT, "accept-encoding": "identity"}
-        return {**own, "authorization": f"Bearer {secret}"} if secret else own
+        """The set starts empty: nothing of the client's own headers is here, but those that its dialect carries."""
+        return {"user-agent": USER_AGENT, "accept-encoding": "identity", **self._dialect.headers(self._secret())}
 
     def _secret(self) -> str:
         return self._key.reveal() if self._key is not None else ""
-
-    def _relay(self, request: ChatRequest) -> Relay:
-        return Relay(
-            self._model,
-            choices=request.n,
-            shows_usage=request.include_usage,
-            keeps_stop=forces_a_function(request),
-        )
 
     def _leave(self) -> None:
         self._running -= 1

@@ -1,17 +1,23 @@
 """Bytes of a Messages request -> ChatRequest, or one RequestFault that names the field.
 
-`raw` of the request is the same in Chat Completions, which is what servers behind HTTP are asked in.
+`raw` of the request is the same in Chat Completions, which is what servers of that dialect are asked in; `native` holds the
+bytes as they came, for servers of this one. What only those have words for is `unmapped`, and no fault of the request.
 """
 
 import msgspec
 
 from backends.dialects.anthropic_messages.body import Body
 from backends.dialects.anthropic_messages.chat import chat_body
+from backends.dialects.anthropic_messages.loose import read_loosely
+from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.faults import RequestFault, decode_body
 from backends.dialects.openai_chat.request import read_chat
-from backends.messages import ChatRequest
+from backends.messages import ChatRequest, Native
 
 _DECODER = msgspec.json.Decoder(Body)
+
+HEADERS = ("anthropic-version", "anthropic-beta")
+"""They say which words of the dialect the body uses."""
 
 
 def read_messages(raw: bytes) -> ChatRequest:
@@ -20,15 +26,25 @@ def read_messages(raw: bytes) -> ChatRequest:
     >>> read_messages(b'{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}').max_tokens
     9
     """
-    body = decode_body(_DECODER, raw)
-    if body.max_tokens is None:
+    request = _read(raw, may_end_with_answer=False)
+    if request.max_tokens is None:
         raise RequestFault("max_tokens is required.", "max_tokens")
-    if body.messages[-1].role == "assistant":
-        words = "The last turn must be the user's: an answer that the client began cannot be continued here."
-        raise RequestFault(words, "messages")
-    return read_chat(msgspec.json.encode(chat_body(body)))
+    return request
 
 
 def read_to_count(raw: bytes) -> ChatRequest:
     """The same for a request that is only measured: any turn may be the last, and nothing bounds an answer."""
-    return read_chat(msgspec.json.encode(chat_body(decode_body(_DECODER, raw))))
+    return _read(raw, may_end_with_answer=True)
+
+
+def _read(raw: bytes, *, may_end_with_answer: bool) -> ChatRequest:
+    try:
+        body = decode_body(_DECODER, raw)
+        if body.messages[-1].role == "assistant" and not may_end_with_answer:
+            words = "The last turn must be the user's: an answer that the client began cannot be continued here."
+            raise RequestFault(words, "messages")
+        request = read_chat(msgspec.json.encode(chat_body(body)))
+    except RequestFault as fault:
+        request = read_loosely(raw, fault)
+    native = Native(dialect=DIALECT, body=raw, carries=HEADERS)
+    return msgspec.structs.replace(request, native=native)

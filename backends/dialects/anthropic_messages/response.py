@@ -7,12 +7,14 @@ import msgspec
 
 from backends.dialects.anthropic_messages.listening import Listening
 from backends.dialects.anthropic_messages.shapes import block_object, message_object, usage_object
+from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.dialect import ErrorFacts
-from backends.messages import ChatRequest, Event
+from backends.messages import ChatRequest, Event, Whole
 
 TYPE_OF_STATUS: Mapping[int, str] = MappingProxyType(
     {
         401: "authentication_error",
+        402: "billing_error",
         403: "permission_error",
         404: "not_found_error",
         413: "request_too_large",
@@ -25,17 +27,23 @@ OVERLOADED = 529
 
 
 class Message:
-    """Takes the events of an answer; `body()` is the answer."""
+    """Takes the events of an answer; `body()` is the answer. A Whole of this dialect stands for itself."""
 
     def __init__(self, request: ChatRequest, model: str, id: str) -> None:
         self._model = model
         self._id = id
         self._heard = Listening(request.stop)
+        self._whole: bytes | None = None
 
     def add(self, event: Event) -> None:
-        self._heard.hear(event)
+        if isinstance(event, Whole) and event.dialect == DIALECT:
+            self._whole = event.body
+        else:
+            self._heard.hear(event)
 
     def body(self) -> bytes:
+        if self._whole is not None:
+            return self._whole
         heard = self._heard
         content = [block_object(block) for block in heard.blocks.all]
         reason = heard.stop_reason

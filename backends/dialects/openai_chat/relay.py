@@ -13,6 +13,7 @@ import msgspec
 from backends.dialects.openai_chat.calls import CallFragments, as_list
 from backends.dialects.openai_chat.reported import read_usage, reported_error
 from backends.dialects.openai_chat.shapes import in_utf8
+from backends.dialects.openai_chat.whole import AnswerError
 from backends.messages import Event, Wire
 
 _NOTHING = msgspec.Raw()
@@ -54,7 +55,7 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANY = msgspec.json.Decoder()
 
 
-class ChunkError(ValueError):
+class ChunkError(AnswerError):
     """An event that is no chunk of this dialect."""
 
 

@@ -12,15 +12,18 @@ _STATUS_BY_WORD = {
     "context_length_exceeded": 400,
     "authentication_error": 401,
     "invalid_api_key": 401,
+    "billing_error": 402,
     "permission_error": 403,
     "not_found_error": 404,
     "NotFoundError": 404,
     "model_not_found": 404,
+    "request_too_large": 413,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
     "insufficient_quota": 429,
     "overloaded_error": 503,
     "service_unavailable": 503,
+    "timeout_error": 504,
 }
 
 _TYPE_BY_STATUS = {400: "invalid_request_error", 404: "invalid_request_error", 429: "rate_limit_error"}

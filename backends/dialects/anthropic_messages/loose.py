@@ -1,0 +1,123 @@
+"""What can be read of a Messages body that other dialects have no words for: enough to route it by, and to count it.
+
+Nothing is refused for what it asks; a server of this dialect judges that, and gets the body as it came.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.body import Name, Positive
+from backends.messages import ChatRequest, Message, Role, Unmapped
+
+Block = dict[str, Any]
+ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+class _Turn(msgspec.Struct):
+    role: str
+    content: str | list[Block]
+
+
+class _Config(msgspec.Struct):
+    format: dict[str, Any] | None = None
+
+
+class _Body(msgspec.Struct):
+    model: Name
+    messages: Annotated[list[_Turn], Meta(min_length=1)]
+    max_tokens: Positive | None = None
+    system: str | list[Block] | None = None
+    stream: bool | None = None
+    stop_sequences: list[str] | None = None
+    tools: list[dict[str, Any]] | None = None
+    output_config: _Config | None = None
+
+
+_DECODER = msgspec.json.Decoder(_Body)
+
+
+def read_loosely(raw: bytes, fault: RequestFault) -> ChatRequest:
+    """The request with `fault` as the reason why only this dialect carries it. Raises `fault` where not even so much of it
+    can be read."""
+    try:
+        body = _DECODER.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise fault from None
+    return ChatRequest(
+        raw=b"",
+        model=body.model,
+        messages=tuple(_messages(body)),
+        max_tokens=body.max_tokens,
+        stop=tuple(body.stop_sequences or ()),
+        stream=bool(body.stream),
+        tools=tuple(map(_tool, body.tools or ())),
+        response_format=_format(body.output_config),
+        unmapped=Unmapped(fault.message, fault.param or ""),
+    )
+
+
+def _messages(body: _Body) -> Iterator[Message]:
+    if body.system:
+        yield _message("system", _blocks(body.system))
+    for turn in body.messages:
+        blocks = _blocks(turn.content)
+        results = [block for block in blocks if block.get("type") == "tool_result"]
+        for result in results:
+            inner = _message("tool", _blocks(result.get("content") or ""))
+            yield msgspec.structs.replace(inner, tool_call_id=_text(result.get("tool_use_id")))
+        if len(results) < len(blocks):
+            rest = [block for block in blocks if block.get("type") != "tool_result"]
+            yield _message(ROLES.get(turn.role, "user"), rest)
+
+
+def _blocks(content: object) -> list[Block]:
+    if isinstance(content, list):
+        return [block for block in content if isinstance(block, dict)]
+    return [{"type": "text", "text": _text(content)}]
+
+
+def _message(role: Role, blocks: list[Block]) -> Message:
+    kinds = [block.get("type") for block in blocks]
+    return Message(
+        role=role,
+        text="\n".join(text for block in blocks if (text := _words(block))),
+        images=kinds.count("image"),
+        files=kinds.count("document"),
+        tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
+    )
+
+
+def _words(block: Block) -> str:
+    """Of a kind that is not known here all of it counts as text."""
+    kind = block.get("type")
+    if kind == "text":
+        return _text(block.get("text"))
+    return "" if kind in ("image", "document", "tool_use", "thinking") else msgspec.json.encode(block).decode()
+
+
+def _call(block: Block) -> Mapping[str, Any]:
+    arguments = msgspec.json.encode(block.get("input")).decode()
+    return {
+        "id": _text(block.get("id")),
+        "type": "function",
+        "function": {"name": _text(block.get("name")), "arguments": arguments},
+    }
+
+
+def _tool(tool: dict[str, Any]) -> Mapping[str, Any]:
+    schema = tool.get("input_schema")
+    function = {"name": _text(tool.get("name")), "description": _text(tool.get("description"))}
+    return {"type": "function", "function": {**function, "parameters": schema if isinstance(schema, dict) else {}}}
+
+
+def _format(config: _Config | None) -> Mapping[str, Any] | None:
+    schema = (config.format or {}).get("schema") if config is not None else None
+    return {"type": "json_schema", "json_schema": {"schema": schema}} if isinstance(schema, dict) else None
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

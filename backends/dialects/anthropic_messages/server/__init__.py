@@ -1,0 +1,1 @@
+"""Servers that speak Anthropic's Messages: `ask` writes what they are asked, `relay`, `chunks` and `whole` read answers."""

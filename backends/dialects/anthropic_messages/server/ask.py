@@ -1,0 +1,65 @@
+"""What a server of this dialect is asked: the client's own body where it is in the dialect, else one from the table."""
+
+from typing import Any
+
+import msgspec
+
+from backends.dialects.anthropic_messages.server.fields import BY_NAME, no_words
+from backends.dialects.anthropic_messages.words import DIALECT
+from backends.dialects.faults import RequestFault
+from backends.messages import ChatRequest, Unmapped
+
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def asked_of(request: ChatRequest, serves: str, output_tokens: int) -> bytes:
+    """`serves` is the server's name for the model, `output_tokens` its limit where the client states none.
+
+    Raises RequestFault.
+    """
+    native = request.native
+    if native is not None and native.dialect == DIALECT:
+        return with_model(native.body, serves)
+    return msgspec.json.encode({"model": serves, **mapped(request, output_tokens)})
+
+
+def with_model(body: bytes, serves: str) -> bytes:
+    """Every other field as it was written."""
+    return msgspec.json.encode({**_FIELDS.decode(body), "model": serves})
+
+
+def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:
+    """Raises RequestFault."""
+    if request.unmapped is not None:
+        raise RequestFault(request.unmapped.message, request.unmapped.param)
+    made: dict[str, Any] = {"max_tokens": output_tokens}
+    for name, raw in _FIELDS.decode(request.raw).items():
+        if bytes(raw) == b"null":
+            continue
+        if name not in BY_NAME:
+            raise no_words(name)
+        for key, value in BY_NAME[name].write(raw, name).items():
+            made[key] = {**made[key], **value} if isinstance(value, dict) and key in made else value
+    return _with_choice(made)
+
+
+def _with_choice(made: dict[str, Any]) -> dict[str, Any]:
+    """Without tools nothing is to be chosen, and where no call may come, nothing is to be said of two."""
+    choice = made.pop("tool_choice", None)
+    if choice is None or "tools" not in made:
+        return made
+    choice = {"type": "auto", **choice}
+    if choice["type"] == "none":
+        choice.pop("disable_parallel_tool_use", None)
+    return {**made, "tool_choice": choice}
+
+
+def fault_of(request: ChatRequest) -> Unmapped | None:
+    """Why a server of this dialect cannot be asked this."""
+    if request.native is not None and request.native.dialect == DIALECT:
+        return None
+    try:
+        mapped(request, 1)
+    except RequestFault as fault:
+        return Unmapped(fault.message, fault.param or "")
+    return None

@@ -1,0 +1,109 @@
+"""A server's stream as chunks of Chat Completions, from which clients of every other dialect are written to.
+
+There is one choice, whatever the number of blocks; tool calls are numbered among themselves. Thinking is
+`reasoning_content`; its signature has no place there. The usage chunk comes at the end, to those who asked.
+"""
+
+from typing import Any
+
+import msgspec
+
+from backends.dialects.anthropic_messages.server.counted import Counted, told_error
+from backends.dialects.anthropic_messages.server.events import FINISHES, Block, Piece, StreamEvent, read_event
+from backends.dialects.openai_chat.shapes import in_utf8, usage_object
+from backends.messages import Event, FinishReason, Wire
+
+Delta = dict[str, Any]
+
+
+class MessagesAsChunks:
+    """One stream. `created` is in seconds of the epoch."""
+
+    def __init__(self, model: str, *, shows_usage: bool, created: int) -> None:
+        self._head = {"id": "", "object": "chat.completion.chunk", "created": created, "model": model}
+        self._shows_usage = shows_usage
+        self._counted = Counted()
+        self._has_role = False
+        self._calls = 0
+        self._has_arguments = True
+        self._whole_input = b""
+        self.said_done = False
+        self.is_whole = False
+
+    def push(self, data: bytes) -> list[Event]:
+        """Raises AnswerError, and ReportedError for an `error` event."""
+        if not data or self.said_done:
+            return []
+        event = read_event(in_utf8(data))
+        if event.type == "error":
+            raise told_error(bytes(event.error) or b"null")
+        if event.type == "message_start" and event.message is not None:
+            self._head["id"] = event.message.id
+            self._counted.take(bytes(event.message.usage))
+        elif event.type == "content_block_start" and event.content_block is not None:
+            return self._began(event.content_block)
+        elif event.type == "content_block_delta" and event.delta is not None:
+            return self._said(event.delta)
+        elif event.type == "content_block_stop":
+            return self._closed()
+        elif event.type == "message_delta":
+            return self._ended(event)
+        elif event.type == "message_stop":
+            self.said_done = True
+        return []
+
+    def tail(self) -> list[Event]:
+        usage = self._counted.usage
+        if usage is None:
+            return []
+        if not self._shows_usage:
+            return [usage]
+        last = {**self._head, "choices": [], "usage": usage_object(usage)}
+        return [Wire(msgspec.json.encode(last)), usage]
+
+    def _began(self, block: Block) -> list[Event]:
+        if block.type != "tool_use":
+            return self._words(block.text, block.thinking)
+        whole = bytes(block.input)
+        self._whole_input = whole if whole not in (b"", b"null", b"{}") else b"{}"
+        self._has_arguments = False
+        self._calls += 1
+        return [self._call({"id": block.id, "type": "function", "function": {"name": block.name, "arguments": ""}})]
+
+    def _said(self, piece: Piece) -> list[Event]:
+        if piece.type != "input_json_delta":
+            return self._words(piece.text, piece.thinking)
+        if not piece.partial_json:
+            return []
+        self._has_arguments = True
+        return [self._call({"function": {"arguments": piece.partial_json}})]
+
+    def _closed(self) -> list[Event]:
+        """A call whose arguments nobody streamed has those that its block began with."""
+        if self._has_arguments:
+            return []
+        self._has_arguments = True
+        return [self._call({"function": {"arguments": self._whole_input.decode()}})]
+
+    def _ended(self, event: StreamEvent) -> list[Event]:
+        self._counted.take(bytes(event.usage))
+        reason = event.delta.stop_reason if event.delta is not None else None
+        if reason is None or self.is_whole:
+            return []
+        self.is_whole = True
+        return [self._chunk({}, FINISHES.get(reason, "stop"))]
+
+    def _words(self, text: str, thinking: str) -> list[Event]:
+        delta = {"content": text} if text else {"reasoning_content": thinking} if thinking else None
+        return [] if delta is None else [self._chunk(delta)]
+
+    def _call(self, fragment: Delta) -> Wire:
+        return self._chunk({"tool_calls": [{"index": self._calls - 1, **fragment}]})
+
+    def _chunk(self, delta: Delta, finish: FinishReason | None = None) -> Wire:
+        shown = delta if self._has_role else {"role": "assistant", **delta}
+        self._has_role = True
+        usage = {"usage": None} if self._shows_usage else {}
+        choice = {"index": 0, "delta": shown, "finish_reason": finish}
+        data = msgspec.json.encode({**self._head, "choices": [choice], **usage})
+        return Wire(data, speaks=bool(delta), finishes=finish is not None)

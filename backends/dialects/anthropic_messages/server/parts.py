@@ -1,0 +1,91 @@
+"""Parts of a turn's content as content blocks: words, pictures, PDF files."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import msgspec
+
+from backends.dialects.faults import RequestFault
+
+_NOTHING = msgspec.Raw()
+Block = dict[str, Any]
+
+
+class Words(msgspec.Struct, tag="text", forbid_unknown_fields=True):
+    text: str
+    cache_control: msgspec.Raw = _NOTHING
+
+
+class Refusal(msgspec.Struct, tag="refusal", forbid_unknown_fields=True):
+    """Words in the field that is for refusals; this dialect has one field for all words."""
+
+    refusal: str
+
+
+class _Address(msgspec.Struct, forbid_unknown_fields=True):
+    """`detail`: every picture is seen as well as it can be."""
+
+    url: str
+    detail: Literal["auto", "high"] | None = None
+
+
+class Picture(msgspec.Struct, tag="image_url", forbid_unknown_fields=True):
+    image_url: _Address
+    cache_control: msgspec.Raw = _NOTHING
+
+
+class _Data(msgspec.Struct, forbid_unknown_fields=True):
+    file_data: str
+    filename: str | None = None
+
+
+class File(msgspec.Struct, tag="file", forbid_unknown_fields=True):
+    file: _Data
+    cache_control: msgspec.Raw = _NOTHING
+
+
+PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+PDF = ("application/pdf",)
+
+PARTS: Mapping[str, str] = MappingProxyType(
+    {
+        "text": "block `text`",
+        "refusal": "block `text`",
+        "image_url": "block `image`: a data URL is `base64` (JPEG, PNG, GIF, WebP), any other address `url`; not `detail` low",
+        "file": "block `document`: a PDF in `file_data`, `filename` is its `title`",
+    }
+)
+"""What becomes of each part, for people; `cache_control` goes along. A part of any other type is refused."""
+
+
+def text_of(words: Words | Refusal) -> Block:
+    if isinstance(words, Refusal):
+        return {"type": "text", "text": words.refusal}
+    return {"type": "text", "text": words.text, **_cached(words.cache_control)}
+
+
+def user_block(part: Words | Picture | File, at: str) -> Block:
+    """Raises RequestFault."""
+    if isinstance(part, Words):
+        return text_of(part)
+    if isinstance(part, Picture):
+        url, where = part.image_url.url, f"{at}.image_url.url"
+        source = _inline(url, PICTURES, where) if url.startswith("data:") else {"type": "url", "url": url}
+        return {"type": "image", "source": source, **_cached(part.cache_control)}
+    title = {"title": part.file.filename} if part.file.filename else {}
+    source = _inline(part.file.file_data, PDF, f"{at}.file.file_data")
+    return {"type": "document", "source": source, **title, **_cached(part.cache_control)}
+
+
+def _inline(url: str, types: tuple[str, ...], at: str) -> Block:
+    """RFC 2397: `data:TYPE;base64,DATA`."""
+    head, comma, data = url.partition(",")
+    kind = head.removeprefix("data:").removesuffix(";base64")
+    if not comma or not head.endswith(";base64") or kind not in types:
+        raise RequestFault(f"{at} is no base64 data URL of {' or '.join(types)}.", at)
+    return {"type": "base64", "media_type": kind, "data": data}
+
+
+def _cached(raw: msgspec.Raw) -> Block:
+    return {"cache_control": raw} if bytes(raw) not in (b"", b"null") else {}

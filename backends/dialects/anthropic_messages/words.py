@@ -1,0 +1,6 @@
+"""Words of the dialect that more than one file needs."""
+
+from typing import Final
+
+DIALECT: Final = "anthropic_messages"
+"""The name of the dialect: on requests, and on what a server's own bytes are in."""

@@ -1,0 +1,47 @@
+"""A server that speaks OpenAI's dialects under one base, as it is asked and heard."""
+
+from collections.abc import Mapping
+
+from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.forward import Habits, forces_a_function, upstream_body
+from backends.dialects.openai_chat.relay import Relay
+from backends.dialects.openai_chat.whole import correct_whole
+from backends.messages import ChatRequest, Event, Usage, Whole
+
+
+class ChatServer:
+    """`model` is the name that answers carry, `serves` the server's own."""
+
+    def __init__(self, model: str, serves: str, habits: Habits) -> None:
+        self._model = model
+        self._serves = serves
+        self._habits = habits
+
+    def path_of(self, request: ChatRequest) -> str:
+        return "/chat/completions"
+
+    def headers(self, secret: str) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {secret}"} if secret else {}
+
+    def headers_of(self, request: ChatRequest) -> Mapping[str, str]:
+        return {}
+
+    def body(self, request: ChatRequest) -> bytes:
+        if request.unmapped is not None:
+            raise RequestFault(request.unmapped.message, request.unmapped.param)
+        return upstream_body(request, self._serves, self._habits)
+
+    def reader(self, request: ChatRequest) -> Relay:
+        return Relay(
+            self._model,
+            choices=request.n,
+            shows_usage=request.include_usage,
+            keeps_stop=forces_a_function(request),
+        )
+
+    def whole(self, body: bytes, request: ChatRequest) -> tuple[Event, ...]:
+        whole, usage = self._corrected(body, request)
+        return (Whole(whole),) if usage is None else (Whole(whole), usage)
+
+    def _corrected(self, body: bytes, request: ChatRequest) -> tuple[bytes, Usage | None]:
+        return correct_whole(body, self._model, keeps_stop=forces_a_function(request))

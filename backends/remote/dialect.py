@@ -1,0 +1,65 @@
+"""What a remote replica needs of the dialect that its server speaks: how to ask, and how to read what comes back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from backends.messages import ChatRequest, Event
+
+
+class StreamReader(Protocol):
+    """One streamed answer: `push` the data of each event, then `tail()` once it is over and `is_whole`.
+
+    `said_done`: the server has said that nothing follows.
+    """
+
+    @property
+    def said_done(self) -> bool: ...
+
+    @property
+    def is_whole(self) -> bool: ...
+
+    def push(self, data: bytes) -> Sequence[Event]:
+        """Raises `AnswerError` for what is no event of the dialect, `ReportedError` for an error that it tells."""
+        ...
+
+    def tail(self) -> Sequence[Event]: ...
+
+
+class ServerDialect(Protocol):
+    """One kind of server. Paths lie below the base of the API."""
+
+    def path_of(self, request: ChatRequest) -> str: ...
+
+    def headers(self, secret: str) -> Mapping[str, str]:
+        """What every request carries. `secret` is the key, or ""."""
+        ...
+
+    def headers_of(self, request: ChatRequest) -> Mapping[str, str]:
+        """What this request carries beside them."""
+        ...
+
+    def body(self, request: ChatRequest) -> bytes:
+        """Raises `RequestFault` where the dialect has no words for the request."""
+        ...
+
+    def reader(self, request: ChatRequest) -> StreamReader: ...
+
+    def whole(self, body: bytes, request: ChatRequest) -> Sequence[Event]:
+        """An answer in one piece. Raises as `StreamReader.push` does."""
+        ...
+
+
+@runtime_checkable
+class CountsPrompts(Protocol):
+    """A dialect in which a server can be asked how long a prompt is."""
+
+    @property
+    def count_path(self) -> str: ...
+
+    def count_body(self, request: ChatRequest) -> bytes:
+        """Raises `RequestFault`."""
+        ...
+
+    def counted(self, body: bytes) -> int:
+        """The length that the server told. Raises `AnswerError`."""
+        ...
