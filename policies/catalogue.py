@@ -58,6 +58,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
 
 
+Dialect = Literal["openai_chat", "anthropic"]
+"""The wire format of a server."""
+
+
 class Speaks(msgspec.Struct, frozen=True, kw_only=True):
     """What a server wants otherwise than clients say it: the name of the output limit ("" leaves the client's own), and
     the role of what a developer says."""
@@ -78,6 +82,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     run: Run | None = None
     key: SecretRef | None = None
     serves: str = ""
+    dialect: Dialect = "openai_chat"
     speaks: Speaks = Speaks()
     worker: bool = False
     price: Price = Price()

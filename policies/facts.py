@@ -11,6 +11,13 @@ AUTO = "auto"
 """The model name by which a client asks to be routed."""
 
 
+class Uncarried(msgspec.Struct, frozen=True):
+    """Why a model cannot be asked this at all, whatever it can do: a sentence, and the field of the request at fault."""
+
+    message: str
+    param: str = ""
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The request as deciding sees it.
 
@@ -19,7 +26,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     with its last answer. `headers` holds only those that the policy reads, names in
     lower case. `allowed_models` is None when the caller may use every model. `prefix` is a stable name of how the prompt
     begins (its first block key in hex), or "": equal candidates are then told apart alike for equal prefixes. `choices` is
-    how many answers are asked for.
+    how many answers are asked for. `uncarried` holds the models whose dialect has no words for the request.
     """
 
     requested: str = AUTO
@@ -38,6 +45,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     allowed_models: frozenset[str] | None = None
     prefix: str = ""
     choices: int = 1
+    uncarried: Mapping[str, Uncarried] = {}
 
     def tokens_for(self, model: str) -> int:
         """Prompt length in tokens of `model`: exact where known, else the estimate.

@@ -29,6 +29,8 @@ def reject(models: Mapping[str, Model], facts: Facts, dropped: Sequence[Dropped]
         return unavailable([drop for drop in dropped if drop.filter == "healthy"])
     if "fits" in fell:
         return too_long(fell["fits"], facts)
+    if "dialect" in fell:
+        return uncarried(fell["dialect"], facts)
     if "can" in fell:
         return unsupported(fell["can"], facts)
     names = ", ".join(sorted({drop.model for drop in dropped}))
@@ -49,6 +51,12 @@ def too_long(models: Sequence[Model], facts: Facts) -> Reject:
         return Reject("context_length_exceeded", f"{why}; shorten the prompt or lower max_tokens", "messages")
     widest = max((m for m in models if m not in narrow), key=lambda model: model.fits.output or 0)
     return Reject("context_length_exceeded", f"{why_too_long(widest, facts)}; lower max_tokens", "max_tokens")
+
+
+def uncarried(models: Sequence[Model], facts: Facts) -> Reject:
+    """The field that no dialect of these models has words for."""
+    fault = facts.uncarried[models[0].name]
+    return Reject("unsupported_content", fault.message, fault.param)
 
 
 def unsupported(models: Sequence[Model], facts: Facts) -> Reject:

@@ -6,6 +6,7 @@ import msgspec
 
 from policies.candidates.allowed import why_not_allowed
 from policies.candidates.can import why_it_cannot
+from policies.candidates.dialect import why_not_carried
 from policies.candidates.fits import why_too_long
 from policies.candidates.healthy import states, why_down
 from policies.catalogue import Model
@@ -18,6 +19,7 @@ Filter = Callable[[Model, Facts], str]
 FILTERS: tuple[tuple[str, Filter], ...] = (
     ("allowed", why_not_allowed),
     ("can", why_it_cannot),
+    ("dialect", why_not_carried),
     ("fits", why_too_long),
 )
 """Of the model alone, in this order; `healthy` is of its replicas and comes last."""

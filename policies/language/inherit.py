@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from policies.language.sections.models import ModelEntry
 
 PLACES = ("at", "run")
-OF_A_PLACE = (*PLACES, "worker", "key", "serves", "speaks")
+OF_A_PLACE = (*PLACES, "worker", "key", "serves", "dialect", "speaks")
 """Facts of where a model runs: they stay behind when it moves."""
 
 

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from policies.catalogue import Device, Drafter, KvPrecision, Precision
+from policies.catalogue import Device, Dialect, Drafter, KvPrecision, Precision
 from policies.facts import Ability
 from policies.language.closed import Closed
 from policies.language.fields import Addresses, SecretText, TokenPrice, Tokens
@@ -117,13 +117,17 @@ class ModelEntry(Closed):
     """Facts about one model."""
 
     at: Addresses | None = Field(
-        default=None, description="Base address of an OpenAI-compatible server; a list means replicas of the same model.",
+        default=None, description="Base address of a server; a list means replicas of the same model.",
         examples=["http://127.0.0.1:9001/v1"],
     )  # fmt: skip
     run: RunEntry | None = Field(default=None, description="Run it in this process instead.")
     worker: bool = Field(
         default=False, description="The servers at `at` are `turnout worker`s: their own word on load and blocks is heard.",
         examples=[True],
+    )  # fmt: skip
+    dialect: Dialect = Field(
+        default="openai_chat", description="The wire format of its server; `anthropic` is Anthropic's Messages.",
+        examples=["anthropic"],
     )  # fmt: skip
     serves: str | None = Field(default=None, min_length=1, description="The name it has there.", examples=["qwen3-8b"])
     key: SecretText | None = Field(
@@ -134,8 +138,8 @@ class ModelEntry(Closed):
     fits: FitsEntry | None = Field(default=None, description="Its window.")
     can: list[Ability] | None = Field(
         default=None,
-        description="Its abilities. Not stated: all of them for `at`, json_schema and logprobs for `run`, which can be given "
-        "tools where its chat template takes them.",
+        description="Its abilities. Not stated: all that its dialect has for `at`, json_schema and logprobs for `run`, which "
+        "can be given tools where its chat template takes them.",
         examples=[["tools"]],
     )
     like: str | None = Field(
