@@ -8,6 +8,7 @@ from starlette.middleware.cors import CORSMiddleware
 from backends.dialects.anthropic_messages.dialect import AnthropicMessages
 from backends.dialects.dialect import Dialect
 from backends.dialects.openai_chat.dialect import OpenAIChat
+from backends.dialects.openai_responses.dialect import OpenAIResponses
 from gateway import pages
 from gateway.count import count_tokens
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
@@ -69,10 +70,12 @@ class Routes:
         self._keep = keep
         self._plain = OpenAIChat()
         self._messages = AnthropicMessages()
+        responses = OpenAIResponses()
         self._table: Mapping[str, Mapping[str, App]] = {
             self._plain.path: {"POST": ChatEndpoint(gateway, self._plain)},
             self._messages.path: {"POST": ChatEndpoint(gateway, self._messages)},
             f"{self._messages.path}/count_tokens": {"POST": self._page(count_tokens)},
+            responses.path: {"POST": ChatEndpoint(gateway, responses)},
             "/v1/route": {"POST": self._page(pages.route)},
             "/v1/feedback": {"POST": self._page(feedback)},
             "/v1/worker/events": {"GET": self._page(publish.Events())},
