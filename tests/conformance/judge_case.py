@@ -77,6 +77,11 @@ def _names(wanted: str, seen: Seen, world: World) -> None:
     assert seen.names == [event["type"] for event in seen.events]
 
 
+def _numbered(wanted: bool, seen: Seen, world: World) -> None:
+    """Each event has its place in the stream as its number."""
+    assert [event["sequence_number"] for event in seen.events] == list(range(len(seen.events)))
+
+
 def _count(of: Callable[[Seen], int]) -> Callable[[Any, Seen, World], None]:
     def check(wanted: int, seen: Seen, world: World) -> None:
         assert of(seen) == wanted, f"{of(seen)} and not {wanted}: {seen.body!r}"
@@ -103,7 +108,10 @@ CHECKS: dict[str, Callable[[Any, Seen, World], None]] = {
     "tool_calls": _of(lambda seen: seen.tool_calls(), "tool_calls"),
     "errors": _of(lambda seen: seen.errors, "errors"),
     "events": _of(lambda seen: seen.events, "events"),
+    "event_types": _of(lambda seen: [event["type"] for event in seen.events], "types of events"),
     "names": _names,
+    "numbered": _numbered,
+    "item_ids": _count(lambda seen: len(seen.item_ids)),
     "last_event": _of(lambda seen: seen.events[-1], "last event"),
     "usage_events": _count(lambda seen: len(seen.usage_events)),
     "empty_choices": _count(lambda seen: sum(not chunk["choices"] for chunk in seen.chunks)),

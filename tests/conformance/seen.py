@@ -36,6 +36,16 @@ class Seen:
     def usage_events(self) -> list[Any]:
         return [event for event in self.chunks if event.get("usage")]
 
+    @property
+    def item_ids(self) -> set[str]:
+        """Of output items, wherever an event names one."""
+        items = [
+            item for event in self.events for item in [event.get("item"), *event.get("response", {}).get("output", ())]
+        ]
+        return {event["item_id"] for event in self.events if "item_id" in event} | {
+            item["id"] for item in items if item
+        }
+
     def deltas(self, index: int = 0) -> list[Any]:
         choices = [choice for event in self.chunks for choice in event["choices"]]
         return [choice["delta"] for choice in choices if choice["index"] == index]

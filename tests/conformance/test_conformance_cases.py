@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 
 HI = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 CHAT = "/v1/chat/completions"
+WITHOUT_MESSAGES = ("/v1/responses", "/v1/completions")
 
 
 def all_cases() -> list[Any]:
@@ -54,4 +55,9 @@ def sent(when: dict[str, Any]) -> dict[str, Any]:
         return {"content": when["raw"].encode(), "headers": headers}
     if when.get("method", "POST") != "POST":
         return {"headers": headers}
-    return {"json": {**HI, **when.get("body", {})}, "headers": headers}
+    return {"json": {**plain(when.get("path", CHAT)), **when.get("body", {})}, "headers": headers}
+
+
+def plain(path: str) -> dict[str, Any]:
+    """What a body has that a case says nothing of."""
+    return {"model": "m"} if path in WITHOUT_MESSAGES else HI

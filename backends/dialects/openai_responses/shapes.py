@@ -92,7 +92,7 @@ def usage_object(usage: Usage) -> Shape:
 
 
 def own_param(error: ErrorFacts) -> str | None:
-    """The field at fault as this dialect names it.
+    """The field at fault as this dialect names it; the client's own word where the error's words begin with it.
 
     >>> own_param(ErrorFacts(message="no", status=400, type="t", param="messages[2].content"))
     'input'
@@ -100,4 +100,4 @@ def own_param(error: ErrorFacts) -> str | None:
     if error.param is None:
         return None
     first = error.param.partition(".")[0].partition("[")[0]
-    return PARAMS.get(first, error.param)
+    return error.param if error.message.startswith(first) else PARAMS.get(first, error.param)
