@@ -1,6 +1,5 @@
 """The only place where objects are built. Engines and classifiers are imported when a policy names them, not before."""
 
-import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -55,7 +54,7 @@ def build_gateway(settings: Settings) -> Built:
         live=live,
         identity=identity,
         door=Door(settings.limits.max_in_flight),
-        world=World(residency=residency, now=time.time, draw=random.random),
+        world=World(residency=residency, now=time.time),
         observer=observer,
         decisions=decisions,
     )

@@ -8,7 +8,8 @@ from policies.decision import Call, Decision, Dropped, Reject
 from policies.escalate.holding import holding
 from policies.estimates import Estimate
 from policies.facts import AUTO, Facts
-from policies.pickers.lowest_cost import Weighed, in_order, to_be_asked
+from policies.pickers.explore import NOTHING, Drawn, explore
+from policies.pickers.lowest_cost import Weighed, first_of, in_order, to_be_asked
 from policies.pickers.preference import Preference, prefer
 from policies.policy import PINNED, Policy, Route
 from policies.snapshot import Snapshot
@@ -30,14 +31,16 @@ def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
     if fault is not None:
         return rejected(policy, route.name, fault, dropped)
     found = weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted)
-    ordered = in_order(found, preference.rank, facts.prefix)
+    best = in_order(found, preference.rank, facts.prefix)
+    drawn = draw_tier(route, preference, sifted, best[0].candidate.model, snapshot.draw)
+    ordered = first_of(best, drawn.model)
     calls = [Call(w.candidate.model, w.candidate.replica) for w in to_be_asked(ordered, route)]
     steps = calls[: policy.resilience.attempts]
     hold, unheld = holding(policy, route, facts, snapshot, steps)
     return Decision(
         steps=tuple(steps),
         route=route.name,
-        reason=why(route, preference, ordered[0], sifted),
+        reason=why_drawn(route, drawn, best[0]) if drawn.model else why(route, preference, best[0], sifted),
         policy_hash=policy.hash,
         candidates=tuple([w.candidate for w in ordered]),
         dropped=dropped,
@@ -45,6 +48,8 @@ def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
         hold=hold,
         unheld=unheld,
         line=None if route.choose is None else route.choose.line,
+        propensity=drawn.propensity,
+        instead_of=best[0].candidate.model if drawn.model else "",
     )
 
 
@@ -85,6 +90,14 @@ def weigh_all(
         )
 
 
+def draw_tier(route: Route, preference: Preference, sifted: Sifted, chosen: str, draw: float) -> Drawn:
+    """Whom the conversation's draw puts in place of `chosen`, on a route that explores."""
+    if route.choose is None:
+        return NOTHING
+    among = route.choose.among
+    return explore(route.explore, among, floor=preference.floor, ready=sifted.ready, chosen=chosen, draw=draw)
+
+
 def outside(policy: Policy, route: Route, rank: Mapping[str, int]) -> tuple[Dropped, ...]:
     """The models that this route never asks."""
     reason = f"not in route {route.name}"
@@ -104,6 +117,10 @@ def why(route: Route, preference: Preference, chosen: Weighed, sifted: Sifted) -
     chances = preference.chance or {}
     odds = ", ".join([f"{name} {chances[name]:.2f}" for name in route.choose.among if name in chances])
     return f"{model}: least expected cost for {route.choose.target}; p_good {odds}"
+
+
+def why_drawn(route: Route, drawn: Drawn, best: Weighed) -> str:
+    return f"{drawn.model}: drawn, to explore {100 * route.explore:g}% of conversations; else {best.candidate.model}"
 
 
 def unknown_model(policy: Policy, facts: Facts) -> Reject:

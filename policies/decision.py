@@ -1,5 +1,6 @@
 """What was chosen and why: candidates, terms, steps. A decision is a record that can be replayed."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -28,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """A model, or one replica of it, that is no candidate; `filter` is route, allowed, can, dialect, fits or healthy."""
+    """A model, or one replica of it, that is no candidate; `filter` is route, allowed, can, fits or healthy."""
 
     model: str
     filter: str
@@ -76,7 +77,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     `steps` is never empty: calls in the order to be tried, or exactly one Reject. `reason` is one line for a person.
     `unheld` says why the escalation of the route has nothing to do here, or is "". `line` is what parted the tiers, None
-    where the route does not choose by difficulty.
+    where the route does not choose by difficulty. On a route that explores, `propensity` is the chance of each model that
+    had one to be asked first, over all draws; `instead_of` is who would have been asked had the choice not been drawn, or "".
     """
 
     steps: tuple[Call | Reject, ...]
@@ -89,6 +91,13 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     hold: Hold | None = None
     unheld: str = ""
     line: Line | None = None
+    propensity: Mapping[str, float] = {}
+    instead_of: str = ""
+
+    @property
+    def probability(self) -> float:
+        """With which this choice was made among all that could have been: 1 where nothing is drawn."""
+        return self.propensity.get(self.choice.model, 1.0) if isinstance(self.choice, Call) else 1.0
 
     @property
     def choice(self) -> Call | Reject:

@@ -85,7 +85,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """A rule: which model, for which request. Exactly one of `use` and `choose` is set.
 
     `fallback` None means the other models of the ladder in order of expected cost. `escalate` names the escalation that
-    judges the answers of lower tiers, or is "".
+    judges the answers of lower tiers, or is "". `explore` is the share of conversations that get a tier which is drawn.
     """
 
     name: str
@@ -94,6 +94,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     choose: Choose | None = None
     fallback: tuple[str, ...] | None = None
     escalate: str = ""
+    explore: float = 0.0
 
     @property
     def pins(self) -> bool:

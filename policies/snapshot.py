@@ -19,7 +19,8 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One read of the world, then immutable. `now` in seconds since the epoch, `draw` in [0, 1).
+    """One read of the world, then immutable. `now` in seconds since the epoch; `draw` in [0, 1), the same for every turn of a
+    conversation.
 
     `escalations_off` says for each route whose escalation does not pay why it is left alone for a while.
     """

@@ -55,8 +55,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="recor
     """Everything that decide() read, what it said, and what came of it.
 
     `at` in seconds since the epoch. `probability` is that with which this choice was made among all that could have been: 1
-    where nothing is drawn. `cleaned`: something that looked like a credential was taken out of the texts, so the decision
-    cannot be made again from them.
+    where nothing is drawn; `decision.propensity` has the others'. `cleaned`: something that looked like a credential was
+    taken out of the texts, so the decision cannot be made again from them.
     """
 
     schema: int = SCHEMA
@@ -109,6 +109,7 @@ def recorded(
         snapshot=snapshot,
         snapshot_digest=digest_of(snapshot),
         decision=decision,
+        probability=decision.probability,
         outcome=outcome_of(settlement),
     )
 

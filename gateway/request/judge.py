@@ -6,11 +6,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.upstream import Prepared
 from gateway.live.in_force import Live, opened
 from gateway.live.replicas import Replica
+from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.snapshot import World, guess_residency, has_choice, take_snapshot
@@ -51,12 +54,13 @@ async def judge(
     live: Live, request: ChatRequest, principal: Principal, headers: Mapping[str, str], world: World
 ) -> Judged:
     """No await stands between the snapshot and the return: whoever claims at once counts in the next snapshot."""
-    policy = live.policy
+    policy, draw = live.policy, draw_of(request, principal.salt)
     prepared = await prepare(live, request, principal.salt)
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
     estimate = await estimate_for(live, request)
     guessed = await guess_residency(live, prepared, world)
     snapshot = take_snapshot(live, prepared, guessed, world)
+    snapshot = msgspec.structs.replace(snapshot, draw=draw)
     began = time.perf_counter_ns()
     decision = decide(policy, facts, estimate, snapshot)
     took_us = (time.perf_counter_ns() - began) // 1_000

@@ -18,11 +18,10 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What decisions read besides the request. `now` in seconds since the epoch, `draw` uniform in [0, 1)."""
+    """What decisions read besides the request. `now` in seconds since the epoch."""
 
     residency: Residency
     now: Clock
-    draw: Clock
     escalations: Escalations = field(default_factory=Escalations)
 
 
@@ -54,7 +53,7 @@ def take_snapshot(
         model: tuple(_state(replica, prepared.get(model), guessed.get(model, {})) for replica in replicas)
         for model, replicas in live.replicas.items()
     }
-    return Snapshot(replicas=states, now=world.now(), draw=world.draw(), escalations_off=world.escalations.off())
+    return Snapshot(replicas=states, now=world.now(), escalations_off=world.escalations.off())
 
 
 def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, int]) -> ReplicaState:

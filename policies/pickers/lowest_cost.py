@@ -34,6 +34,11 @@ def in_order(weighed: Iterable[Weighed], preference: Mapping[str, int], key: str
     )
 
 
+def first_of(ordered: list[Weighed], model: str) -> list[Weighed]:
+    """The same order with the replicas of `model` before all others; as it is for ""."""
+    return sorted(ordered, key=lambda w: w.candidate.model != model) if model else ordered
+
+
 def to_be_asked(ordered: list[Weighed], route: Route) -> list[Weighed]:
     """The choice and its fallbacks: as the route lists them, else everyone in order.
 

@@ -12,13 +12,15 @@ class Preference(NamedTuple):
     """`rank` of each model that may be asked: lower goes first, cost decides among equals.
 
     `chance` is P(good) by model, None without an estimate. `why` explains an order that cost alone would not give. `home`
-    is the model that the last turn of the conversation was for, "" in its first.
+    is the model that the last turn of the conversation was for, "" in its first. `floor` is the place in the ladder below
+    which the conversation must not be taken.
     """
 
     rank: Mapping[str, int]
     chance: Mapping[str, float] | None = None
     why: str = ""
     home: str = ""
+    floor: int = 0
 
 
 def prefer(policy: Policy, route: Route, asked: str, estimate: Estimate) -> Preference:
@@ -33,6 +35,11 @@ def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate) -> Prefere
     """Unsure models first, else those that the conversation may be on, else all alike."""
     known = tiers(choose, policy.models, estimate.earlier)
     home = place_of_home(policy.may_move, known)
+    found = from_home(policy, choose, estimate, known, home)
+    return found._replace(floor=home if policy.may_move == "up" else 0)
+
+
+def from_home(policy: Policy, choose: Choose, estimate: Estimate, known: Sequence[int], home: int) -> Preference:
     floor = home if policy.may_move != "freely" else 0
     chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
     if known and policy.may_move == "never":

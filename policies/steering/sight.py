@@ -34,7 +34,8 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     amounts = charges if target.kind == "cost" else preference.chance
     if amounts is None or not amounts[target.of] or not charges[target.of]:
         return None
-    ways = turns_that_decide(policy, choose, seen.estimate) if preference.chance is not None else ()
+    moves = preference.chance is not None and not seen.decision.instead_of
+    ways = turns_that_decide(policy, choose, seen.estimate) if moves else ()
     models = sorted(
         open_models(seen.decision, choice.model, charges) if ways else (choice.model,), key=charges.__getitem__
     )

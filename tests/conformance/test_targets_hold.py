@@ -72,13 +72,13 @@ async def gateway_of(folder: Path, adapt: str = "on") -> AsyncIterator[tuple[Run
             live=Live(policy, replicas, Reads()),
             identity=Identity(()),
             door=Door(512),
-            world=World(residency=MemoryResidency(10, time.monotonic), now=time.time, draw=random.random),
+            world=World(residency=MemoryResidency(10, time.monotonic), now=time.time),
             observer=build_observer(traces="off", log="off"),
             lines=Lines(pause_s=0.0),  # looks come by requests alone, however fast the machine is
         )
         gateway.observer.policy_loaded(policy.hash, ["default"], policy.models)
         reloader = Reloader(gateway, file, refuses, "")
-        built = Built(gateway, Upkeep(gateway, reloader, None, (transport.aclose,)), reloader)
+        built = Built(gateway, Upkeep(gateway, reloader, {}, (transport.aclose,)), reloader)
         async with serving(built, settings) as running, httpx.AsyncClient(base_url=running.base, timeout=20) as client:
             yield running, client
 

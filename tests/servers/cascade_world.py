@@ -237,7 +237,7 @@ class Stage:
 
 
 def fresh_world() -> World:
-    return World(residency=MemoryResidency(10, loop_time), now=lambda: 0.0, draw=lambda: 0.5)
+    return World(residency=MemoryResidency(10, loop_time), now=lambda: 0.0)
 
 
 async def never() -> AsgiEvent:

@@ -1,6 +1,5 @@
 """A gateway in front of an engine in this process, with a stand-in for the model."""
 
-import random
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -87,7 +86,7 @@ async def gateway_around(
     file = folder / "policy.yaml"
     file.write_text("")
     settings = Settings(policy=file, port=port, telemetry=QUIET)
-    world = World(residency=MemoryResidency(10, time.monotonic), now=time.time, draw=random.random)
+    world = World(residency=MemoryResidency(10, time.monotonic), now=time.time)
     gateway = Gateway(
         settings=settings,
         live=Live(policy, {"m": (replica,)}),

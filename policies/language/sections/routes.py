@@ -7,6 +7,7 @@ from pydantic import Field
 from policies.language.closed import Closed
 from policies.language.fields import Name, ShareOf
 from policies.language.sections.conditions import When
+from policies.language.sections.escalations import Percent
 
 
 class TargetEntry(Closed):
@@ -64,4 +65,9 @@ class RouteEntry(Closed):
     )  # fmt: skip
     escalate: str | None = Field(
         default=None, description="The escalation that judges the answers of lower tiers.", examples=["careful"]
+    )
+    explore: Percent | None = Field(
+        default=None,
+        description="Share of conversations whose tier is drawn from `among`, so that the log can tell of other policies.",
+        examples=["2%"],
     )

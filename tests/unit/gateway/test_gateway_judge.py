@@ -13,6 +13,7 @@ from backends.upstream import Answer, Load, Prepared, UpstreamCall
 from classifiers.question import Question
 from gateway.live.in_force import Live
 from gateway.live.replicas import Claim, Replica
+from gateway.request.draw import draw_of
 from gateway.request.identity import ANONYMOUS
 from gateway.request.judge import judge
 from gateway.request.snapshot import World
@@ -99,7 +100,7 @@ def places(name: str, count: int) -> tuple[str, ...]:
 
 @pytest.fixture
 def world() -> World:
-    return World(residency=MemoryResidency(100, time.monotonic), now=lambda: 5.0, draw=lambda: 0.25)
+    return World(residency=MemoryResidency(100, time.monotonic), now=lambda: 5.0)
 
 
 async def test_only_models_whose_measure_is_read_are_measured(world: World) -> None:
@@ -111,7 +112,8 @@ async def test_only_models_whose_measure_is_read_are_measured(world: World) -> N
     assert (lone.measured, pair[0].measured, pair[1].measured, engine.measured) == (0, 1, 0, 1)
     assert judged.facts.exact_tokens == {"engine": 40}
     assert judged.snapshot.replicas["engine"][0].resident_tokens == 16
-    assert (judged.snapshot.now, judged.snapshot.draw) == (5.0, 0.25)
+    assert judged.snapshot.now == 5.0
+    assert judged.snapshot.draw == draw_of(request(), ANONYMOUS.salt)
 
 
 async def test_a_pinned_request_measures_its_model_alone_and_asks_no_classifier(world: World) -> None:
