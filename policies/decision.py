@@ -29,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """A model, or one replica of it, that is no candidate; `filter` is route, allowed, can, fits or healthy."""
+    """A model, or one replica of it, that is no candidate; `filter` is route, allowed, can, dialect, fits or healthy."""
 
     model: str
     filter: str

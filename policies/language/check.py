@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from policies.catalogue import Model, Speaks
 from policies.facts import AUTO
 from policies.language.compile import route_name
+from policies.language.dialect import spoken
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
 from policies.language.inherit import circle
@@ -71,6 +72,7 @@ def catalogue(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
             yield draft.at_key(("models", name, "key"), "has no use: an engine in this process asks for no key")
         if model.speaks != Speaks() and (model.run is not None or model.worker):
             yield draft.at_key(("models", name, "speaks"), "has no use: our own engine understands all of it")
+        yield from spoken(draft, name, model)
     for i, route in enumerate(draft.file.routes):
         yield from _abilities(draft, i, route, models)
 

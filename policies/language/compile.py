@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from policies.catalogue import Fits, Model, Price, Run, SecretRef, Speaks
+from policies.catalogue import Dialect, Fits, Model, Price, Run, SecretRef, Speaks
 from policies.escalate.plan import Escalation
 from policies.facts import Ability
 from policies.language.inherit import inherited
@@ -18,6 +18,12 @@ EVERYTHING: frozenset[Ability] = frozenset({"tools", "json_schema", "vision", "a
 
 OUR_ENGINE: frozenset[Ability] = frozenset({"json_schema", "logprobs"})
 """What an engine in this process can do when the file is silent."""
+
+NOT_IN: Mapping[Dialect, frozenset[Ability]] = {
+    "openai_chat": frozenset(),
+    "anthropic": frozenset({"audio", "logprobs"}),
+}
+"""What cannot be asked for in a dialect, whatever the server is."""
 
 
 def text_hash(text: str) -> str:
@@ -87,7 +93,7 @@ def _route(file: PolicyFile, index: int, choice: Choose | None) -> Route:
 
 
 def _model(name: str, entry: ModelEntry) -> Model:
-    silent = OUR_ENGINE if entry.run is not None else EVERYTHING
+    silent = OUR_ENGINE if entry.run is not None else EVERYTHING - NOT_IN[entry.dialect]
     fits = entry.fits
     return Model(
         name=name,
@@ -95,6 +101,7 @@ def _model(name: str, entry: ModelEntry) -> Model:
         run=None if entry.run is None else _run(entry.run),
         key=None if entry.key is None else _secret(entry.key),
         serves=entry.serves or name,
+        dialect=entry.dialect,
         speaks=_speaks(entry.speaks),
         worker=entry.worker,
         price=_price(entry.price),
