@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from functools import partial
 
-from backends.dialects.openai_chat.forward import Habits
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
 from backends.worker.upstream import WorkerUpstream
@@ -13,9 +12,10 @@ from gateway.extras import needs
 from gateway.live.classifier import Classifiers
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
+from gateway.live.speech import dialect_of, made_of
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
-from policies.catalogue import Model, SecretRef, Speaks
+from policies.catalogue import Model, SecretRef
 from policies.language.load import load_policy
 from policies.policy import Policy
 
@@ -92,20 +92,16 @@ class LiveBuilder:
     def _remote(self, model: Model, at: str) -> Replica:
         """Nothing is connected until the first request."""
         key = read_secret(model.key) if model.key is not None else None
-        built_from = (model.name, at, model.serves, model.speaks, model.worker, model.key, key)
+        built_from = (model.name, at, model.serves, made_of(model), model.worker, model.key, key)
         if model.key is not None and key is None:
             return Replica(model.name, at, built_from, lacks=lack_of(model.key))
-        opening = WorkerUpstream if model.worker else partial(RemoteUpstream, habits=habits_of(model.speaks))
+        opening = WorkerUpstream if model.worker else partial(RemoteUpstream, dialect=dialect_of(model))
         try:
             upstream = opening(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
         except ValueError as error:
             raise BadSettings(f"the model {model.name}: {error}") from None
         hear = upstream.hear if isinstance(upstream, WorkerUpstream) else None
         return Replica(model.name, at, built_from, upstream=upstream, hear=hear)
-
-
-def habits_of(speaks: Speaks) -> Habits:
-    return Habits(limit_field=speaks.limit, knows_developer=speaks.developer == "developer")
 
 
 def lack_of(key: SecretRef) -> str:

@@ -10,6 +10,7 @@ from backends.messages import ChatRequest
 from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.request.affinity import Affinity
+from gateway.request.carried import with_headers
 from gateway.request.cascade import Cascade
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
@@ -81,7 +82,7 @@ class ChatEndpoint:
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:
-            request = await read_request(visit.receive, gateway.limits, self._dialect.read)
+            request = with_headers(await read_request(visit.receive, gateway.limits, self._dialect.read), visit.headers)
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
         finally:

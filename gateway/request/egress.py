@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
+import msgspec
+
 from backends.dialects.dialect import Dialect, StreamWriter, WholeWriter
 from backends.messages import ChatRequest, Delta, Event, ToolCall, Whole, Wire
 from gateway.errors import Left, RouterError
@@ -46,8 +48,9 @@ class Egress(Protocol):
     @property
     def begun(self) -> bool: ...
 
-    def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
-        """A new attempt, whose head would carry `headers`. What an earlier one said is forgotten."""
+    def attempt(self, call: Call, headers: Mapping[str, str], prompt_tokens: int = 0) -> None:
+        """A new attempt, whose head would carry `headers`. What an earlier one said is forgotten. `prompt_tokens` is what
+        its model counts, 0 where nobody knows."""
         ...
 
     async def take(self, event: Event) -> None: ...
@@ -94,8 +97,11 @@ class StreamEgress:
     def begun(self) -> bool:
         return self.begun_at is not None
 
-    def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
-        self._renderer = self._dialect.stream(self._request, call.model, self._request_id, self._created)
+    def attempt(self, call: Call, headers: Mapping[str, str], prompt_tokens: int = 0) -> None:
+        request = (
+            msgspec.structs.replace(self._request, counted_tokens=prompt_tokens) if prompt_tokens else self._request
+        )
+        self._renderer = self._dialect.stream(request, call.model, self._request_id, self._created)
         self._headers = {**STREAM_HEADERS, **self._dialect.headers(self._request_id), **headers}
         self._held.clear()
 
@@ -174,7 +180,7 @@ class WholeEgress:
     def begun(self) -> bool:
         return self.begun_at is not None
 
-    def attempt(self, call: Call, headers: Mapping[str, str]) -> None:
+    def attempt(self, call: Call, headers: Mapping[str, str], prompt_tokens: int = 0) -> None:
         self._completion = self._dialect.whole(self._request, call.model, self._request_id, int(time.time()))
         self._headers = {**self._dialect.headers(self._request_id), **headers}
 

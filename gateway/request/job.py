@@ -65,7 +65,9 @@ class Drive:
         """From here on the client may get what `call` says, with this head."""
         self.books.asked = call
         self.books.reason = self.reason(call)
-        self.out.attempt(call, {**told(self.books), **self.affinity.told(self.prepared(call))})
+        prepared = self.prepared(call)
+        counted = prepared.tokens if prepared.exact else 0
+        self.out.attempt(call, {**told(self.books), **self.affinity.told(prepared)}, counted)
 
     def limits(self, now: float) -> TimeLimits:
         set_ = self.live.policy.resilience

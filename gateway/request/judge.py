@@ -14,6 +14,7 @@ from backends.upstream import Prepared
 from gateway.live.in_force import Live, opened
 from gateway.live.replicas import Replica
 from gateway.request.draw import draw_of
+from gateway.request.carried import uncarried
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.snapshot import World, guess_residency, has_choice, take_snapshot
@@ -57,6 +58,8 @@ async def judge(
     policy, draw = live.policy, draw_of(request, principal.salt)
     prepared = await prepare(live, request, principal.salt)
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
+    if unable := uncarried(request, policy.models):
+        facts = msgspec.structs.replace(facts, uncarried=unable)
     estimate = await estimate_for(live, request)
     guessed = await guess_residency(live, prepared, world)
     snapshot = take_snapshot(live, prepared, guessed, world)

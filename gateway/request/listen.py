@@ -1,17 +1,21 @@
 """What an answer has said so far, gathered from its events, and what was wanted of it. Kept as long as it is judged."""
 
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import msgspec
 
-from backends.dialects.openai_chat.heard import CallPiece, heard, without_logprobs
-from backends.messages import ChatRequest, Delta, Event, Finish, ToolCall, Usage, Whole, Wire
+from backends.dialects.anthropic_messages.server.heard import heard_in_message
+from backends.dialects.openai_chat.heard import CallPiece, Heard, heard, without_logprobs
+from backends.messages import ChatRequest, Delta, Event, Finish, ToolCall, Usage, Whole, Wire, WireDialect
 from policies.escalate.said import Ending, Said, SaidCall, Wanted
 
 LONGEST = 200_000
 """Characters that are remembered of an answer; a judgement needs no more."""
 
 CHARACTERS_PER_TOKEN = 4
+
+HEARD: Mapping[WireDialect, Callable[[bytes], Heard]] = {"openai_chat": heard, "anthropic_messages": heard_in_message}
 
 
 class Listener:
@@ -34,9 +38,9 @@ class Listener:
         elif isinstance(event, ToolCall):
             self._calls.setdefault(event.place, []).append(CallPiece(event.place, event.name, event.arguments))
         elif isinstance(event, Wire):
-            self._read(event.data, int(event.speaks))
+            self._read(HEARD[event.dialect](event.data), int(event.speaks))
         elif isinstance(event, Whole):
-            self._read(event.body, 0)
+            self._read(HEARD[event.dialect](event.body), 0)
         elif isinstance(event, Finish):
             self.ending = event.reason
         elif isinstance(event, Usage):
@@ -56,8 +60,7 @@ class Listener:
             ending=self.ending,
         )
 
-    def _read(self, data: bytes, speaks: int) -> None:
-        words = heard(data)
+    def _read(self, words: Heard, speaks: int) -> None:
         self._add(words.text, words.logprobs, len(words.logprobs) or speaks)
         for piece in words.calls:
             self._calls.setdefault(piece.index, []).append(piece)
@@ -91,6 +94,8 @@ def unmarked(event: Event) -> Event | None:
     """The event as it would be had nobody asked for probabilities; None when nothing is left of it."""
     if isinstance(event, Delta):
         return Delta(event.text, event.index) if event.text else None
+    if isinstance(event, Wire | Whole) and event.dialect != "openai_chat":
+        return event
     if isinstance(event, Wire):
         return msgspec.structs.replace(event, data=without_logprobs(event.data))
     if isinstance(event, Whole):

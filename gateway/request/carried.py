@@ -1,0 +1,37 @@
+"""What a request is in other dialects: the headers that are part of it, and the models that have no words for it."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from backends.dialects.anthropic_messages.server.ask import fault_of
+from backends.messages import ChatRequest, Unmapped
+from policies.catalogue import Dialect, Model
+from policies.facts import Uncarried
+
+FAULTS: Mapping[Dialect, Callable[[ChatRequest], Unmapped | None]] = {
+    "openai_chat": lambda request: request.unmapped,
+    "anthropic": fault_of,
+}
+
+
+def with_headers(request: ChatRequest, headers: Mapping[str, str]) -> ChatRequest:
+    """The request with those of its headers that its dialect counts to what it says, and no others."""
+    native = request.native
+    if native is None:
+        return request
+    carried = {name: headers[name] for name in native.carries if name in headers}
+    return msgspec.structs.replace(request, native=msgspec.structs.replace(native, headers=carried))
+
+
+def uncarried(request: ChatRequest, models: Mapping[str, Model]) -> Mapping[str, Uncarried]:
+    """By model, why its dialect cannot carry the request. Each dialect of the policy is tried once."""
+    dialects = {model.dialect for model in models.values()}
+    if request.asks != "chat" or (request.unmapped is None and dialects == {"openai_chat"}):
+        return {}
+    faults = {dialect: fault for dialect in dialects if (fault := FAULTS[dialect](request)) is not None}
+    return {
+        name: Uncarried(faults[model.dialect].message, faults[model.dialect].param)
+        for name, model in models.items()
+        if model.dialect in faults
+    }
