@@ -34,19 +34,23 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt. `headers` are added to the empty set (trace context); `priority` lower is sooner."""
+    """One attempt. `headers` are added to the empty set (trace context); `priority` lower is sooner. `resident_tokens` of
+    the prompt are believed to be held there, so that the rest of it is what has to be computed."""
 
     request: ChatRequest
     prepared: Prepared
     limits: TimeLimits = TimeLimits()
     headers: Mapping[str, str] = {}
     priority: int = 0
+    resident_tokens: int = 0
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
     """Work at a replica. `ready` is False while it loads, restarts or drains, with `why_not` in words.
 
-    `gave_up`: it is not ready and will not be by waiting.
+    `gave_up`: it is not ready and will not be by waiting. `active_tokens` are of prompts whose answers are under way: what
+    each decode step reads. `others_running` and `others_queued_tokens` say how much of it came from elsewhere, where the
+    replica tells.
     """
 
     ready: bool = True
@@ -54,6 +58,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     gave_up: bool = False
     queued_tokens: int = 0
     running: int = 0
+    active_tokens: int = 0
+    others_running: int = 0
+    others_queued_tokens: int = 0
 
 
 class Answer(Protocol):

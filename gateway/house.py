@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gateway.control.lines import Lines
 from gateway.decisions.log import DecisionLog
 from gateway.live.in_force import Live
+from gateway.live.sharing import SharedStore
 from gateway.request.door import Door
 from gateway.request.identity import Identity
 from gateway.request.snapshot import World
@@ -16,7 +17,8 @@ from gateway.telemetry.observe import Observer
 @dataclass(slots=True)
 class Gateway:
     """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back. `lines` keeps
-    the targets of the policy in force. `decisions` keeps what was decided, None where nobody asked for that."""
+    the targets of the policy in force. `decisions` keeps what was decided, None where nobody asked for that. `store` is what
+    gateways share, None where this one is alone."""
 
     settings: Settings
     live: Live
@@ -26,6 +28,7 @@ class Gateway:
     observer: Observer
     lines: Lines = field(default_factory=Lines)
     decisions: DecisionLog | None = None
+    store: SharedStore | None = None
     last_problem: str = ""
     started_at: int = field(default_factory=lambda: int(time.time()))
 

@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gateway.secrets import Secret
+from gateway.state.address import read_address
 from policies.catalogue import SecretRef
 
 MIB = 1 << 20
@@ -41,22 +42,44 @@ def _user_cache() -> Path:
 
 
 def _known_state(value: Secret | None) -> Secret | None:
-    if value is not None and not value.reveal().startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("is the address of a Redis server: redis://HOST:PORT/DB")
+    if value is not None:
+        read_address(value.reveal())
     return value
 
 
+StateUrl = Annotated[SecretText | None, AfterValidator(_known_state)]
+
+
+class Announce(BaseModel):
+    """Where a worker announces itself to gateways: `state` is their Redis, `address` the base URL at which they reach it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    state: StateUrl = None
+    address: str | None = Field(default=None, pattern=r"^https?://[^\s/?#@]+[^\s?#]*$")
+
+
 class Limits(BaseModel):
-    """What one request may cost before it is understood. Sizes in bytes, times in seconds."""
+    """What one request may cost before it is understood, and one connection before it asks. Sizes in bytes, times in seconds.
+
+    A body may take `body_read_s`, and a second more for every `body_bytes_per_s` that came of it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    connections: PositiveInt = 8_192
     body_bytes: PositiveInt = 32 * MIB
     body_read_s: PositiveFloat = 30.0
+    body_bytes_per_s: PositiveInt = 51_200
     head_read_s: PositiveFloat = 10.0
     header_bytes: PositiveInt = 16_384
+    headers: PositiveInt = 128
     json_depth: PositiveInt = 64
     messages: PositiveInt = 10_000
+    tools: PositiveInt = 1_024
+    images: PositiveInt = 256
+    choices: PositiveInt = 128
+    inputs: PositiveInt = 2_048
     max_in_flight: PositiveInt = 2_048
     silence_s: PositiveFloat = Field(
         default=15.0, description="silence in a stream after which a keep-alive comment is sent"
@@ -108,7 +131,9 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65_535)
     keys_file: Path | None = None
     allow_anonymous: bool = False
-    state: Annotated[SecretText | None, AfterValidator(_known_state)] = None
+    state: StateUrl = None
+    state_wait_ms: float = Field(default=5.0, gt=0, le=1_000, description="the longest that a request waits for `state`")
+    announce: Announce = Announce()
     artefact: Path | None = None
     embedder: str | None = None
     cache_dir: Path = Field(default_factory=_user_cache)
@@ -122,6 +147,14 @@ class Settings(BaseSettings):
     def is_loopback(self) -> bool:
         """Whether only this machine can reach us."""
         return is_loopback(self.host)
+
+
+def own_address(settings: Settings) -> str | None:
+    """Where others reach this process, if the host and the port that it was told say so."""
+    if not settings.port or settings.host in ("0.0.0.0", "::", ""):
+        return None
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.port}/v1"
 
 
 def is_loopback(name: str) -> bool:

@@ -1,23 +1,27 @@
 """The only place where objects are built. Engines and classifiers are imported when a policy names them, not before."""
 
+import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.control.reload import Reloader
-from gateway.control.upkeep import Upkeep
+from gateway.control.upkeep import Keep, Upkeep
 from gateway.decisions.log import DecisionLog
 from gateway.decisions.segments import Segments
 from gateway.house import Gateway
 from gateway.live.build import LiveBuilder
+from gateway.live.found import Seekers, find_replicas
+from gateway.live.in_force import Live
+from gateway.live.probing import probe_replicas
+from gateway.live.sharing import Sharing
 from gateway.request.door import Door
 from gateway.request.identity import BadSettings, open_identity
 from gateway.request.snapshot import World
 from gateway.secrets import Secret
-from gateway.settings import Decisions, Settings, read_secret
+from gateway.settings import Decisions, Settings, own_address, read_secret
 from gateway.state.memory import MemoryResidency
-from gateway.state.residency import Residency
 from gateway.telemetry.observe import Observer, build_observer
 from gateway.telemetry.redact import Redactor
 from policies.policy import Policy
@@ -44,7 +48,8 @@ def build_gateway(settings: Settings) -> Built:
     identity = open_identity(settings)
     builder = LiveBuilder(settings)
     policy = builder.read(text)
-    residency, connect = open_residency(settings.state)
+    sharing = open_sharing(settings)
+    builder.shares_with(sharing)
     live, observer = builder.live(policy, None), open_observer(settings, policy)
     decisions = open_decisions(settings.decisions, Redactor(secrets_of(settings, policy)), observer)
     if decisions is not None:
@@ -54,14 +59,16 @@ def build_gateway(settings: Settings) -> Built:
         live=live,
         identity=identity,
         door=Door(settings.limits.max_in_flight),
-        world=World(residency=residency, now=time.time),
+        world=World(residency=sharing.residency, now=time.time),
         observer=observer,
         decisions=decisions,
+        store=sharing.store,
     )
     reloader = Reloader(gateway, path, builder.opened, text)
     keepers = () if decisions is None else (decisions.aclose,)
-    closers = (builder.aclose, residency.aclose, *keepers, gateway.observer.aclose)
-    return Built(gateway, Upkeep(gateway, reloader, connect, closers), reloader)
+    closers = (builder.aclose, sharing.aclose, *keepers, gateway.observer.aclose)
+    beside = {**sharing.tasks(), **watching(gateway, builder, sharing), **announcing(gateway, settings)}
+    return Built(gateway, Upkeep(gateway, reloader, beside, closers), reloader)
 
 
 def read_policy(path: Path) -> str:
@@ -71,15 +78,50 @@ def read_policy(path: Path) -> str:
         raise BadSettings(f"the policy file {path} cannot be read: {error}") from None
 
 
-def open_residency(state: Secret | None) -> tuple[Residency, Callable[[], Awaitable[object]] | None]:
-    """In memory, or in Redis with a mirror in memory and the call that first connects to it."""
+def open_sharing(settings: Settings) -> Sharing:
+    """In memory, or in Redis with a mirror in memory."""
     memory = MemoryResidency(RESIDENT_BLOCKS, time.monotonic)
-    if state is None:
-        return memory, None
+    if settings.state is None:
+        return Sharing(memory)
     from gateway.state.redis_residency import RedisResidency
+    from gateway.state.registry import Registry
+    from gateway.state.shared_work import SharedWork
+    from gateway.state.store import Store
 
-    shared = RedisResidency(state.reveal(), mirror=memory)
-    return shared, shared.connect
+    store, me = Store(settings.state.reveal(), wait_s=settings.state_wait_ms / 1_000), secrets.token_hex(8)
+    residency = RedisResidency(store, mirror=memory, me=me)
+    work = SharedWork(store, me, residency.index.work_prefix)
+    return Sharing(residency, store, work, Registry(store))
+
+
+def watching(gateway: Gateway, builder: LiveBuilder, sharing: Sharing) -> Mapping[str, Keep]:
+    """What looks after replicas that are elsewhere: those that are to be found, and those that are to be asked."""
+
+    def live() -> Live:
+        return gateway.live
+
+    seekers = Seekers(sharing.registry)
+    return {
+        "find-replicas": lambda: find_replicas(live, seekers.seek, builder.found),
+        "probe-replicas": lambda: probe_replicas(live),
+    }
+
+
+def announcing(gateway: Gateway, settings: Settings) -> Mapping[str, Keep]:
+    """A worker's lease, where it was told to announce itself."""
+    asked = settings.announce
+    if asked.state is None:
+        return {}
+    from gateway.state.registry import Registry
+    from gateway.state.store import Store
+    from gateway.worker.announce import Announcement
+
+    address = asked.address or own_address(settings)
+    if address is None:
+        raise BadSettings(f"gateways cannot reach {settings.host}:{settings.port}: say at which address they can (--address)")
+    store = Store(asked.state.reveal())
+    announcement = Announcement(gateway, Registry(store), address, store.aclose)
+    return {"announce": announcement.keep}
 
 
 def open_decisions(asked: Decisions, redactor: Redactor, observer: Observer) -> DecisionLog | None:
@@ -104,7 +146,7 @@ def open_decisions(asked: Decisions, redactor: Redactor, observer: Observer) -> 
 def secrets_of(settings: Settings, policy: Policy) -> list[Secret]:
     """What this process must never tell."""
     keys = [read_secret(model.key) for model in policy.models.values() if model.key is not None]
-    return [key for key in (*keys, settings.state) if key is not None]
+    return [key for key in (*keys, settings.state, settings.announce.state) if key is not None]
 
 
 def open_observer(settings: Settings, policy: Policy) -> Observer:

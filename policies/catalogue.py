@@ -12,6 +12,12 @@ KvPrecision = Literal["native", "int8"]
 """Of keys and values: "native" is what the precision of the weights brings along."""
 Drafter = Literal["off", "ngram", "draft"]
 
+Watch = Literal["off", "ready", "vllm", "sglang", "llamacpp"]
+"""What is asked of a server between requests: nothing, its list of models, or its own word on its load."""
+
+FoundBy = Literal["", "dns", "announced"]
+"""How replicas are found that are not listed."""
+
 
 class Price(msgspec.Struct, frozen=True):
     """Micro-dollars per million tokens (so $0.05/M is 50_000)."""
@@ -71,7 +77,8 @@ class Speaks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A named entry that can answer. Exactly one of `at` (replica base URLs) and `run` (an engine here) is set.
+    """A named entry that can answer. Exactly one of `at` (replica base URLs) and `run` (an engine here) is set; neither where
+    replicas announce themselves. `found_by` "dns": each address behind the names of `at` is a replica.
 
     `worker`: its replicas are workers of ours, which tell what they hold. `head` is the head of the difficulty artefact
     that speaks for this model.
@@ -85,6 +92,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     dialect: Dialect = "openai_chat"
     speaks: Speaks = Speaks()
     worker: bool = False
+    found_by: FoundBy = ""
+    watch: Watch = "off"
     price: Price = Price()
     fits: Fits = Fits()
     can: frozenset[Ability] = frozenset()
@@ -92,5 +101,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replicas(self) -> tuple[str, ...]:
-        """Ids of the replicas: the base URLs, or one named after the model for an engine in this process."""
+        """Ids of the replicas: the base URLs, or one named after the model for an engine in this process. None where they
+        are found; then a snapshot has them."""
+        if self.found_by:
+            return ()
         return self.at or (f"in-process:{self.name}",)

@@ -6,14 +6,16 @@ import msgspec
 
 
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
-    """One address that serves a model. `queued_tokens` is work before us; `resident_tokens` of *this* prompt's prefix, which
-    is its own word where `knows_residency`, else what can be guessed."""
+    """One address that serves a model. `queued_tokens` is work before us, `active_tokens` what each decode step of its
+    running answers reads; `resident_tokens` of *this* prompt's prefix, which is its own word where `knows_residency`, else
+    what can be guessed."""
 
     replica: str
     ready: bool = True
     why_not: str = ""
     queued_tokens: int = 0
     running: int = 0
+    active_tokens: int = 0
     resident_tokens: int = 0
     knows_residency: bool = False
 

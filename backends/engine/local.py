@@ -129,6 +129,7 @@ class LocalUpstream:
             gave_up=self.engine.gave_up,
             queued_tokens=load.queued_tokens,
             running=load.running + load.waiting,
+            active_tokens=load.active_tokens,
         )
 
     async def aclose(self) -> None:

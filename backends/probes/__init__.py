@@ -1,1 +1,1 @@
-"""Is a replica ready? One file for each kind of server."""
+"""Is a replica ready, and how much has it to do? What is asked of each kind of server, and what it calls its load."""

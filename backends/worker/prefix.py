@@ -112,14 +112,35 @@ class Prefixes:
         for number, key in enumerate(keys, 1):
             tokens = int(marks.tokens * number / (len(keys) + 0.5))
             depth, digest = marks.at[max(0, bisect_left(depths, tokens + 1) - 1)]
-            self._records[key] = Record(min(depth, tokens), digest)
-            self._records.move_to_end(key)
-        while len(self._records) > self._most:
-            self._records.popitem(last=False)
+            self._keep(key, Record(min(depth, tokens), digest))
+        self._shrink()
 
     def knows(self, keys: Sequence[bytes]) -> bool:
         """Whether anything can be said of prompts that begin so."""
         return bool(keys) and keys[0] in self._records
+
+    def known(self, keys: Sequence[bytes]) -> int:
+        """Leading keys of which something can be said. Keys of one prompt are learnt together, so this can be bisected."""
+        return bisect_left(keys, True, key=lambda key: key not in self._records)
+
+    def packed(self, keys: Sequence[bytes]) -> bytes:
+        """The records of all keys in the form of marks, for other gateways; nothing when one is missing."""
+        found = [self._records.get(key) for key in keys]
+        whole = [record for record in found if record is not None]
+        return (
+            b"".join(_MARK.pack(*msgspec.structs.astuple(record)) for record in whole)
+            if len(whole) == len(found)
+            else b""
+        )
+
+    def take(self, keys: Sequence[bytes], packed: bytes) -> None:
+        """Records of the leading `keys` as another gateway packed them; what is no record is passed over."""
+        if len(packed) % _MARK.size:
+            return
+        for key, (tokens, digest) in zip(keys, _MARK.iter_unpack(packed), strict=False):
+            if tokens <= MAX_TOKENS:
+                self._keep(key, Record(tokens, digest))
+        self._shrink()
 
     def resident_tokens(self, keys: Sequence[bytes], resident: Container[bytes]) -> int:
         """Tokens of the longest prefix that is resident. A prefix is evicted from its end, so the depth can be bisected."""
@@ -130,3 +151,11 @@ class Prefixes:
 
         depth = bisect_left(keys, True, key=is_missing)
         return self._records[keys[depth - 1]].tokens if depth else 0
+
+    def _keep(self, key: bytes, record: Record) -> None:
+        self._records[key] = record
+        self._records.move_to_end(key)
+
+    def _shrink(self) -> None:
+        while len(self._records) > self._most:
+            self._records.popitem(last=False)

@@ -74,7 +74,22 @@ class WorkerUpstream:
             why_not=own.why_not or told.why_not,
             queued_tokens=own.queued_tokens + self._others_queued_tokens,
             running=own.running + self._others_running,
+            active_tokens=told.active_tokens,
+            others_running=self._others_running,
+            others_queued_tokens=self._others_queued_tokens,
         )
+
+    def marked_blocks(self, prepared: Prepared) -> int:
+        """Leading blocks of the prompt of which the worker's word is known here."""
+        return self._prefixes.known(prepared.blocks)
+
+    def marks(self, prepared: Prepared) -> bytes:
+        """The worker's word on all blocks of the prompt, for other gateways; nothing when it lacks one."""
+        return self._prefixes.packed(prepared.blocks)
+
+    def take_marks(self, prepared: Prepared, first: int, marks: bytes) -> None:
+        """The worker's word on the blocks from number `first` on, as another gateway heard it."""
+        self._prefixes.take(prepared.blocks[first:], marks)
 
     async def hear(self, forgot: Callable[[], Awaitable[None]]) -> NoReturn:
         """Listen to the worker for ever. `forgot` is called when it lost a cache that it had."""

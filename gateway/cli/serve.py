@@ -37,7 +37,7 @@ def serve(
     host: HostOption = None,
     port: PortOption = None,
     keys: KeysOption = None,
-    state: Annotated[str | None, typer.Option(help="redis://... to share prefix residency between gateways")] = None,
+    state: Annotated[str | None, typer.Option(help="redis://... (+sentinel, +cluster) to share residency and load")] = None,
 ) -> None:
     """Start the gateway. It follows changes of the policy file and drains on SIGTERM."""
     given = {"policy": policy, "host": host, "port": port, "keys_file": keys, "state": state}
@@ -59,6 +59,12 @@ def worker(
     host: HostOption = None,
     port: PortOption = None,
     keys: KeysOption = None,
+    announce: Annotated[
+        str | None, typer.Option(help="redis://... where gateways with `replicas: announced` find this worker")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="base URL at which they reach it (default: http://HOST:PORT/v1)")
+    ] = None,
 ) -> None:
     """Serve one engine behind the same API, as a replica for another gateway (`at: http://HOST:PORT/v1, worker: true`)."""
     own = Path(weights).expanduser()
@@ -68,8 +74,14 @@ def worker(
     with tempfile.TemporaryDirectory(prefix="turnout-worker-") as folder:
         policy = Path(folder) / "worker.yaml"
         policy.write_text(text, encoding="utf-8")
-        given = {"policy": policy, "host": host, "port": port, "keys_file": keys}
+        given = {"policy": policy, "host": host, "port": port, "keys_file": keys, "announce": lease(announce, address)}
         run_server({key: value for key, value in given.items() if value is not None})
+
+
+def lease(state: str | None, address: str | None) -> dict[str, str] | None:
+    """The setting `announce`, of what was given on the command line."""
+    told = {key: value for key, value in (("state", state), ("address", address)) if value is not None}
+    return told or None
 
 
 def one_model_policy(

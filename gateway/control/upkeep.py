@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
 from gateway.control.reload import Reloader
 from gateway.house import Gateway
@@ -11,22 +11,24 @@ from gateway.worker.hear import hear_workers
 log = logging.getLogger("turnout.models")
 
 Close = Callable[[], Awaitable[None]]
+Keep = Callable[[], Coroutine[None, None, None]]
+"""Work beside the requests, until it is cancelled or done."""
 
 
 class Upkeep:
-    """Run as one task for the life of the server. `connect` reaches for shared state, where there is some; `closers` are
+    """Run as one task for the life of the server. `others` run beside it by their names; `closers` are
     called in order after the last request. `left_behind`: a thread still loads weights when all is closed."""
 
     def __init__(
         self,
         gateway: Gateway,
         reloader: Reloader,
-        connect: Callable[[], Awaitable[object]] | None,
+        others: Mapping[str, Keep],
         closers: Sequence[Close],
     ) -> None:
         self._gateway = gateway
         self._reloader = reloader
-        self._connect = connect
+        self._others = others
         self._closers = closers
         self.left_behind = False
 
@@ -34,21 +36,16 @@ class Upkeep:
         try:
             async with asyncio.TaskGroup() as tasks:
                 beside = (
-                    tasks.create_task(self._reach_for_state(), name="connect-state"),
                     tasks.create_task(self._open_models(), name="open-models"),
                     tasks.create_task(self._hold_targets(), name="hold-targets"),
                     tasks.create_task(self._hear_workers(), name="hear-workers"),
+                    *(tasks.create_task(keep(), name=name) for name, keep in self._others.items()),
                 )
                 await self._reloader.follow(over)
                 for task in beside:
                     task.cancel()
         finally:
             await self._close()
-
-    async def _reach_for_state(self) -> None:
-        """So that the first request finds an open connection; without one it is answered all the same."""
-        if self._connect is not None:
-            await self._connect()
 
     async def _hear_workers(self) -> None:
         await hear_workers(lambda: self._gateway.live, self._gateway.world.residency)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from functools import partial
 
+from backends.probes.watch import ServerWatch
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
 from backends.worker.upstream import WorkerUpstream
@@ -12,10 +13,11 @@ from gateway.extras import needs
 from gateway.live.classifier import Classifiers
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
+from gateway.live.sharing import Sharing
 from gateway.live.speech import dialect_of, made_of
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
-from policies.catalogue import Model, SecretRef
+from policies.catalogue import Model, SecretRef, Watch
 from policies.language.load import load_policy
 from policies.policy import Policy
 
@@ -29,7 +31,16 @@ class LiveBuilder:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._transport = FastTransport()
+        self._sharing: Sharing | None = None
         self._classifiers = Classifiers(settings.artefact, settings.embedder)
+
+    def shares_with(self, sharing: Sharing) -> None:
+        """Replicas that are built from here on tell what they are given to do."""
+        self._sharing = sharing
+
+    def found(self, model: Model, at: str) -> Replica:
+        """A replica that was found at an address."""
+        return self._remote(model, at)
 
     def read(self, text: str) -> Policy:
         """Check a policy with its targets and tests; may take seconds. Raises PolicyRefused, BadSettings."""
@@ -44,9 +55,11 @@ class LiveBuilder:
         """Raises BadSettings. A replica that gave up is made anew: whoever reads the policy again wants another try."""
         kept = {replica.built_from: replica for replica in before or () if not replica.failed}
         replicas = {
-            name: tuple(kept.get(fresh.built_from, fresh) for fresh in self._replicas(model))
+            name: tuple(kept.get(fresh.built_from, fresh) for fresh in self._replicas(model, before))
             for name, model in policy.models.items()
         }
+        if self._sharing is not None and self._sharing.registry is None:
+            refuse_unshared(policy)
         if policy.difficulty is None:
             return Live(policy, replicas)
         estimator = self._classifiers.hold(policy.difficulty.artefact)
@@ -67,10 +80,12 @@ class LiveBuilder:
         await self._classifiers.aclose()
         await self._transport.aclose()
 
-    def _replicas(self, model: Model) -> Iterator[Replica]:
+    def _replicas(self, model: Model, before: Live | None) -> Iterator[Replica]:
+        """Of a model whose replicas are found, those that were found before: a reload loses none."""
         if model.run is not None:
             yield self._engine(model)
-        for at in model.at:
+        known = before.replicas.get(model.name, ()) if before is not None else ()
+        for at in [replica.name for replica in known if replica.is_found] if model.found_by else model.at:
             yield self._remote(model, at)
 
     def _engine(self, model: Model) -> Replica:
@@ -92,16 +107,52 @@ class LiveBuilder:
     def _remote(self, model: Model, at: str) -> Replica:
         """Nothing is connected until the first request."""
         key = read_secret(model.key) if model.key is not None else None
-        built_from = (model.name, at, model.serves, made_of(model), model.worker, model.key, key)
+        built_from = (
+            model.name,
+            at,
+            model.serves,
+            made_of(model),
+            model.worker,
+            model.key,
+            key,
+            model.watch,
+            model.found_by,
+        )
         if model.key is not None and key is None:
-            return Replica(model.name, at, built_from, lacks=lack_of(model.key))
+            return Replica(model.name, at, built_from, lacks=lack_of(model.key), is_found=bool(model.found_by))
         opening = WorkerUpstream if model.worker else partial(RemoteUpstream, dialect=dialect_of(model))
         try:
             upstream = opening(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
         except ValueError as error:
             raise BadSettings(f"the model {model.name}: {error}") from None
-        hear = upstream.hear if isinstance(upstream, WorkerUpstream) else None
-        return Replica(model.name, at, built_from, upstream=upstream, hear=hear)
+        replica = Replica(model.name, at, built_from, upstream=upstream, is_found=bool(model.found_by))
+        if self._sharing is not None:
+            replica.tells = self._sharing.tells
+        if isinstance(upstream, WorkerUpstream):
+            replica.hear, replica.marker = upstream.hear, upstream
+        elif model.watch != "off":
+            watch(replica, upstream, model.watch)
+        return replica
+
+
+def watch(replica: Replica, server: RemoteUpstream, asked: Watch) -> None:
+    """The server is asked how it is between requests."""
+    if asked == "off":
+        return
+    if asked == "ready":
+        replica.probe = server.probe
+        return
+    found = ServerWatch(server, asked)
+    replica.with_others, replica.probe = found.with_others, found.probe
+
+
+def refuse_unshared(policy: Policy) -> None:
+    """Raises BadSettings where replicas are to announce themselves, and there is no place for it."""
+    for model in policy.models.values():
+        if model.found_by == "announced":
+            raise BadSettings(
+                f"replicas of the model {model.name} announce themselves in Redis: set TURNOUT_STATE to it"
+            )
 
 
 def lack_of(key: SecretRef) -> str:

@@ -13,6 +13,9 @@ from policies.policy import Policy
 
 READY_POLL_S = 0.05
 
+LINGER_S = 60.0
+"""Beyond the time that a request may take, after which no request can name a replica that departed."""
+
 
 class GaveUp(Exception):
     """An engine that will not be ready; the message says which and why."""
@@ -26,7 +29,7 @@ class Estimates(Protocol):
 
 class Live:
     """A policy with its replicas. Replaced as a whole, and closed when its last request has ended; until then nothing
-    changes but the lines of its routes."""
+    changes but the lines of its routes, and the replicas of models whose replicas are found."""
 
     def __init__(
         self,
@@ -37,10 +40,11 @@ class Live:
     ) -> None:
         """`let_go` gives the estimator back."""
         self.policy = policy
-        self.replicas = replicas
+        self.replicas = dict(replicas)
         self.estimator = estimator
         self._let_go = let_go
         self._by_call = {(replica.model, replica.name): replica for replica in self}
+        self._departed: dict[Replica, float] = {}
         self._requests = 0
         self._retired = False
         self._over = asyncio.Event()
@@ -65,6 +69,25 @@ class Live:
     def redraw(self, policy: Policy) -> None:
         """The same policy with other lines; who is deciding in this instant has read the one before."""
         self.policy = policy
+
+    def place(self, model: str, found: tuple[Replica, ...]) -> None:
+        """These are the replicas of `model` from here on. Who is not among them any more gets no new request; what was
+        decided before may still name it."""
+        before = self.replicas[model]
+        for fresh in [replica for replica in found if replica not in before]:
+            fresh.lives += 1
+            self._departed.pop(self._by_call.get((model, fresh.name), fresh), None)
+            self._by_call[model, fresh.name] = fresh
+        for gone in [replica for replica in before if replica not in found]:
+            self._departed[gone] = gone.clock() + self.policy.resilience.total_s + LINGER_S
+        self.replicas[model] = found
+
+    async def let_departed_go(self) -> None:
+        """Close those that no request can name any more."""
+        for gone in [replica for replica, until in self._departed.items() if replica.clock() > until]:
+            del self._departed[gone]
+            self._by_call.pop((gone.model, gone.name), None)
+            await self._release(gone)
 
     def enter(self) -> None:
         self._requests += 1
@@ -97,13 +120,16 @@ class Live:
         self._retired = True
         if self._requests:
             await self._over.wait()
-        for replica in self:
-            replica.lives -= 1
-            if replica.lives == 0:
-                await replica.aclose()
+        for replica in (*self, *self._departed):
+            await self._release(replica)
         if self._let_go is not None:
             let_go, self._let_go = self._let_go, None
             await let_go()
+
+    async def _release(self, replica: Replica) -> None:
+        replica.lives -= 1
+        if replica.lives == 0:
+            await replica.aclose()
 
 
 def opened(replica: Replica) -> Upstream:

@@ -4,25 +4,69 @@ Work counts from the moment of choice, before the upstream hears of it: of many 
 the ones before it.
 """
 
+import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import msgspec
 
-from backends.upstream import Load, Upstream
+from backends.upstream import Load, Prepared, Upstream
+from gateway.live.keeps import Keeps
+from gateway.live.trust import Trust
 from gateway.live.unawaited import in_daemon
+from gateway.state.residency import NO_WORK, Work
+from gateway.state.shared_work import LIFE_S
 
 Forgot = Callable[[], Awaitable[None]]
 """To be called when a replica lost its prefix cache."""
+
+
+class Marker(Protocol):
+    """A replica that tells where prompts lie in its cache, in words that other gateways can be given."""
+
+    def marked_blocks(self, prepared: Prepared) -> int:
+        """Leading blocks of the prompt whose marks are known here."""
+        ...
+
+    def marks(self, prepared: Prepared) -> bytes:
+        """Marks of all blocks of the prompt, or nothing when one is missing."""
+        ...
+
+    def take_marks(self, prepared: Prepared, first: int, marks: bytes) -> None:
+        """Marks of the blocks from number `first` on, as another gateway learnt them."""
+        ...
+
+
+def to_nobody(replica: "Replica") -> None:
+    """Nobody else has to know."""
+
+
+def as_told(load: Load) -> Load:
+    """Nobody asked the server itself."""
+    return load
+
+
+@dataclass(slots=True)
+class Others:
+    """What other gateways gave a replica to do, when that was last heard."""
+
+    work: Work = NO_WORK
+    heard_at: float = 0.0
+
+    def at(self, now: float) -> Work:
+        return self.work if now - self.heard_at < LIFE_S else NO_WORK
 
 
 @dataclass(slots=True, eq=False)
 class Replica:
     """An upstream, or what opens one that takes its time.
 
-    `hear` listens for ever to a replica that tells what it holds: a worker. `built_from` is what the upstream was made of:
+    `hear` listens for ever to a replica that tells what it holds: a worker. `probe` asks one that does not how it is, within
+    so many seconds, and `with_others` adds what it said to our own count. `built_from` is what the upstream was made of:
     a reload keeps a replica whose parts are the same. `lacks` says what the configuration owes it. `did_not_open`: opening
-    raised `why_not`. `lives` counts the policies in force that name it.
+    raised `why_not`. `lives` counts the policies in force that name it. `is_found`: it was not listed but found, and so may
+    go and be joined by others. `tells` hears of every change of what we gave it to do.
     """
 
     model: str
@@ -31,26 +75,48 @@ class Replica:
     open: Callable[[], Upstream] | None = None
     is_local: bool = False
     hear: Callable[[Forgot], Awaitable[None]] | None = None
+    probe: Callable[[float], Awaitable[object]] | None = None
     lacks: str = ""
     upstream: Upstream | None = None
     why_not: str = "loading"
     did_not_open: bool = False
     running: int = 0
     queued_tokens: int = 0
+    active_tokens: int = 0
     lives: int = 0
+    with_others: Callable[[Load], Load] = as_told
+    marker: Marker | None = None
+    is_found: bool = False
+    tells: Callable[["Replica"], None] = to_nobody
+    clock: Callable[[], float] = time.monotonic
+    others: Others = field(default_factory=Others)
+    keeps: Keeps = field(default_factory=Keeps)
+    trust: Trust = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.trust = Trust(self.clock, is_new=self.is_found)
 
     def load(self) -> Load:
-        """The replica's own word on its load, or ours where we know of more work."""
+        """Our own work, and others': of each the larger of the replica's own word and what we know of."""
         if self.lacks or self.upstream is None:
             return Load(ready=False, why_not=self.lacks or self.why_not, gave_up=self.did_not_open)
-        own = self.upstream.load()
-        if own.running >= self.running and own.queued_tokens >= self.queued_tokens:
+        own, others = self.with_others(self.upstream.load()), self.others.at(self.clock())
+        if not self.running and others is NO_WORK:
             return own
         return msgspec.structs.replace(
             own,
-            queued_tokens=max(own.queued_tokens, self.queued_tokens),
-            running=max(own.running, self.running),
+            running=max(own.running - own.others_running, self.running) + max(own.others_running, others.running),
+            queued_tokens=max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens)
+            + max(own.others_queued_tokens, others.queued_tokens),
+            active_tokens=max(own.active_tokens, self.active_tokens + others.active_tokens),
         )
+
+    def work(self) -> Work:
+        """What this process gave it to do."""
+        return Work(self.running, self.queued_tokens, self.active_tokens)
+
+    def hear_of_others(self, work: Work) -> None:
+        self.others = Others(work, self.clock())
 
     async def open_off_loop(self) -> None:
         """Weights are read in a thread. Raises what opening raised."""
@@ -84,22 +150,35 @@ class Replica:
 
 
 class Claim:
-    """One request's share of a replica's load. Each part is given back exactly once, however often it is asked."""
+    """One request's share of a replica's load. Each part is given back exactly once, however often it is asked.
 
-    __slots__ = ("_held", "_queued", "_replica")
+    Of `tokens` of prompt `resident_tokens` are believed to be there; the others wait to be computed.
+    """
 
-    def __init__(self, replica: Replica, tokens: int) -> None:
-        self._replica, self._queued, self._held = replica, tokens, True
+    __slots__ = ("_active", "_held", "_queued", "_replica", "_tokens")
+
+    def __init__(self, replica: Replica, tokens: int, resident_tokens: int = 0) -> None:
+        self._replica, self._tokens, self._held = replica, tokens, True
+        self._queued, self._active = max(0, tokens - resident_tokens), 0
         replica.running += 1
-        replica.queued_tokens += tokens
+        replica.queued_tokens += self._queued
+        replica.tells(replica)
 
     def prefilled(self) -> None:
-        """The first content is here: the prompt is no longer waiting work."""
+        """The first content is here: the prompt is no longer waiting work, but is read in every step."""
+        if not self._held or self._active:
+            return
         self._replica.queued_tokens -= self._queued
-        self._queued = 0
+        self._replica.active_tokens += self._tokens
+        self._queued, self._active = 0, self._tokens
+        self._replica.tells(self._replica)
 
     def release(self) -> None:
-        self.prefilled()
-        if self._held:
-            self._held = False
-            self._replica.running -= 1
+        if not self._held:
+            return
+        self._held = False
+        self._replica.running -= 1
+        self._replica.queued_tokens -= self._queued
+        self._replica.active_tokens -= self._active
+        self._queued = self._active = 0
+        self._replica.tells(self._replica)

@@ -1,14 +1,20 @@
-"""What is learnt of who holds which prefix, where the replicas are remote and there is a choice between them; and what a
-gateway in front of us is told of it."""
+"""What is learnt of who holds which prefix, and of who fails, where the replicas are remote and there is a choice between
+them; and what a gateway in front of us is told of it."""
 
 from collections.abc import Mapping
 
+from backends.messages import Usage
 from backends.upstream import Prepared
 from backends.worker.prefix import PREFIX_HEADER, marks_of, write
 from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
 from gateway.request.snapshot import has_choice
-from gateway.state.residency import CONFIRMED_TTL_S, SPECULATIVE_TTL_S, Residency
+from gateway.state.residency import NO_MARKS, SPECULATIVE_TTL_S, Residency
+from policies.advance import Failure
 from policies.decision import Call
+
+EJECTS: frozenset[Failure] = frozenset(("late", "lost", "failed"))
+"""Failures that speak against the replica, and not against the request, the key, or the crowd before it."""
 
 
 class Affinity:
@@ -27,16 +33,35 @@ class Affinity:
 
     async def sent(self, call: Call, prepared: Prepared) -> None:
         """On its way: requests decided from here on may count on it for a short time."""
-        await self._learn(call, prepared, SPECULATIVE_TTL_S)
+        if self._is_learnt(call, prepared):
+            await self._residency.learn(call.replica, prepared.blocks, SPECULATIVE_TTL_S)
 
-    async def answered(self, call: Call, prepared: Prepared) -> None:
-        await self._learn(call, prepared, CONFIRMED_TTL_S)
+    async def answered(self, call: Call, prepared: Prepared, predicted: int | None, usage: Usage | None) -> None:
+        """The replica holds the prompt. `predicted` tokens of it were believed to be there before; what `usage` says of
+        that tells how long it keeps what it has."""
+        replica = self._live.replica(call)
+        replica.trust.answered()
+        if not self._is_learnt(call, prepared):
+            return
+        if predicted is not None and usage is not None and replica.marker is None:
+            await self._check(replica, predicted, usage.cached_tokens)
+        marks = replica.marker.marks(prepared) if replica.marker is not None else NO_MARKS
+        await self._residency.learn(call.replica, prepared.blocks, replica.keeps.ttl_s, marks)
 
-    async def unreachable(self, call: Call) -> None:
-        """Nobody listens there: whatever comes back has an empty cache."""
-        if has_choice(self._live.replicas[call.model]):
+    async def failed(self, call: Call, failure: Failure) -> None:
+        """Where nobody listens, whatever comes back has an empty cache."""
+        group = self._live.replicas[call.model]
+        if not has_choice(group):
+            return
+        if failure == "unreachable":
+            self._live.replica(call).trust.failed("absent")
             await self._residency.forget(call.replica)
+        elif failure in EJECTS:
+            self._live.replica(call).trust.failed("failing")
 
-    async def _learn(self, call: Call, prepared: Prepared, ttl_s: float) -> None:
-        if prepared.blocks and has_choice(self._live.replicas[call.model]):
-            await self._residency.learn(call.replica, prepared.blocks, ttl_s)
+    async def _check(self, replica: Replica, predicted: int, cached: int) -> None:
+        if replica.keeps.was_reused(predicted, cached):
+            await self._residency.forget(replica.name)
+
+    def _is_learnt(self, call: Call, prepared: Prepared) -> bool:
+        return bool(prepared.blocks) and has_choice(self._live.replicas[call.model])

@@ -37,4 +37,10 @@ def head_start(hold: Hold | None, job: Drive) -> HeadStart | None:
 
 
 def asked(request: ChatRequest, prepared: Prepared, limits: TimeLimits, attempt: Attempt) -> UpstreamCall:
-    return UpstreamCall(request=request, prepared=prepared, limits=limits, headers=attempt.trace_headers)
+    return UpstreamCall(
+        request=request,
+        prepared=prepared,
+        limits=limits,
+        headers=attempt.trace_headers,
+        resident_tokens=attempt.resident_tokens,
+    )

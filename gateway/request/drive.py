@@ -60,10 +60,11 @@ async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
     except UpstreamError as error:
         if error.kind not in IN_REQUEST_LOG:
             log.warning("%s at %s: %s: %s", call.model, call.replica, error.kind, error.message)
-        if error.kind == "connect_failed":
-            await job.affinity.unreachable(call)
+        outcome = outcome_of(error, stream=job.request.stream, content_sent=job.out.begun)
+        if outcome.failed is not None:
+            await job.affinity.failed(call, outcome.failed)
         job.failures.append((call, error))
-        return outcome_of(error, stream=job.request.stream, content_sent=job.out.begun)
+        return outcome
     return Outcome(sent=True, content_sent=not given_up, given_up=given_up)
 
 
@@ -143,7 +144,8 @@ async def relay(trial: Trial, job: Drive) -> None:
             await job.out.finish()
     except TimeoutError:
         raise missed(loop.time() >= job.total_at, limits) from None
-    await job.affinity.answered(trial.call, trial.prepared)
+    predicted = job.judged.resident_tokens(trial.call)
+    await job.affinity.answered(trial.call, trial.prepared, predicted, tally.usage)
 
 
 async def pass_on(answer: Answer, held: HeldBack | None, seen: Callable[[Event], None], out: Egress) -> None:

@@ -13,11 +13,11 @@ from backends.messages import ChatRequest
 from backends.upstream import Prepared
 from gateway.live.in_force import Live, opened
 from gateway.live.replicas import Replica
-from gateway.request.draw import draw_of
 from gateway.request.carried import uncarried
+from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
-from gateway.request.snapshot import World, guess_residency, has_choice, take_snapshot
+from gateway.request.snapshot import World, has_choice, look_around, take_snapshot
 from policies.decide import decide
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
@@ -29,6 +29,7 @@ LONG_PROMPT_BYTES = 32_768
 
 PINNED = Estimate(abstains="the request names its model")
 NO_DIFFICULTY = Estimate(abstains="no route asks for difficulty")
+NO_CHAT = Estimate(abstains="embeddings are not harder for one model than for another")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ async def judge(
     if unable := uncarried(request, policy.models):
         facts = msgspec.structs.replace(facts, uncarried=unable)
     estimate = await estimate_for(live, request)
-    guessed = await guess_residency(live, prepared, world)
-    snapshot = take_snapshot(live, prepared, guessed, world)
+    seen = await look_around(live, prepared, world)
+    snapshot = take_snapshot(live, prepared, seen, world)
     snapshot = msgspec.structs.replace(snapshot, draw=draw)
     began = time.perf_counter_ns()
     decision = decide(policy, facts, estimate, snapshot)
@@ -71,7 +72,9 @@ async def judge(
 
 
 async def prepare(live: Live, request: ChatRequest, salt: bytes) -> dict[str, Prepared]:
-    """Measure the prompt for the models whose own count or prefix digests the decision reads."""
+    """Measure the prompt for the models whose own count or prefix digests the decision reads. Embeddings have neither."""
+    if request.asks == "embeddings":
+        return {}
     asked = [request.model] if request.model in live.replicas else list(live.replicas)
     readers = [group[0] for model in asked if (group := live.replicas[model]) and reads_prompt(group)]
     if readers and len(request.raw) > LONG_PROMPT_BYTES:
@@ -81,6 +84,8 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes) -> dict[str, Pr
 
 def reads_prompt(replicas: tuple[Replica, ...]) -> bool:
     """Whether its length in tokens, its prefix, or the salt that keeps it apart, is of use at these replicas."""
+    if not replicas:
+        return False
     first = replicas[0]
     return first.upstream is not None and (first.is_local or first.hear is not None or has_choice(replicas))
 
@@ -99,6 +104,8 @@ async def estimate_for(live: Live, request: ChatRequest) -> Estimate:
     difficulty = live.policy.difficulty
     if request.model != AUTO:
         return PINNED
+    if request.asks == "embeddings":
+        return NO_CHAT
     if difficulty is None or live.estimator is None:
         return NO_DIFFICULTY
     return await live.estimator.estimate(question_of(request), difficulty.within_ms / 1000)

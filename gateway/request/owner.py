@@ -15,11 +15,14 @@ from policies.decision import Call
 class Attempt:
     """One try: a claim on a replica, an answer under way, and the observation of both."""
 
-    __slots__ = ("_answer", "_claim", "_observation", "_over", "_replica")
+    __slots__ = ("_answer", "_claim", "_observation", "_over", "_replica", "resident_tokens")
 
-    def __init__(self, replica: Replica, tokens: int, observation: AttemptObservation) -> None:
+    def __init__(
+        self, replica: Replica, tokens: int, observation: AttemptObservation, resident_tokens: int = 0
+    ) -> None:
         self._replica = replica
-        self._claim = Claim(replica, tokens)
+        self.resident_tokens = resident_tokens
+        self._claim = Claim(replica, tokens, resident_tokens)
         self._observation = observation
         self._answer: Answer | None = None
         self._over = False
@@ -69,7 +72,7 @@ class Owner:
         """Claims the replica at once. `tokens` of prompt, of which `resident_tokens` are believed to be there."""
         self.attempts += 1
         observation = self._observation.attempt(call, self.attempts, resident_tokens)
-        self._attempt = Attempt(self.live.replica(call), tokens, observation)
+        self._attempt = Attempt(self.live.replica(call), tokens, observation, resident_tokens or 0)
         return self._attempt
 
     def aside(self, call: Call, tokens: int) -> Attempt:

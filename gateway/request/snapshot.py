@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from backends.upstream import Prepared
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
+from gateway.live.trust import eased
 from gateway.request.escalations import Escalations
-from gateway.state.residency import Residency
+from gateway.state.residency import Prompt, Residency, Seen
 from policies.snapshot import ReplicaState, Snapshot
+
+NOTHING = Seen({})
 
 
 class Clock(Protocol):
@@ -25,35 +30,67 @@ class World:
     escalations: Escalations = field(default_factory=Escalations)
 
 
-async def guess_residency(
-    live: Live, prepared: Mapping[str, Prepared], world: World
-) -> Mapping[str, Mapping[str, int]]:
-    """For every model with a choice of remote replicas: replica -> tokens of this prompt that it was sent before."""
-    return {
-        model: await _held(live.replicas[model], measured, world.residency)
+async def look_around(live: Live, prepared: Mapping[str, Prepared], world: World) -> Mapping[str, Seen]:
+    """For every model with a choice of remote replicas: what they were sent before, and what other gateways gave them to
+    do. One round trip for all of them, which also tells what others learnt of where the prompt lies."""
+    asked = {
+        model: _prompt(group, measured)
         for model, measured in prepared.items()
-        if measured.blocks and has_choice(live.replicas[model])
+        if has_choice(group := live.replicas[model])
     }
+    seen = dict(zip(asked, await world.residency.look(tuple(asked.values())), strict=True)) if asked else {}
+    for model, prompt in asked.items():
+        for replica in live.replicas[model]:
+            _heed(replica, prepared[model], prompt, seen[model])
+    return seen
 
 
 def has_choice(replicas: tuple[Replica, ...]) -> bool:
-    return len(replicas) > 1 and not replicas[0].is_local
+    """Whether it matters which of them is asked, or may matter when more are found."""
+    return bool(replicas) and not replicas[0].is_local and (len(replicas) > 1 or replicas[0].is_found)
 
 
-async def _held(replicas: tuple[Replica, ...], measured: Prepared, residency: Residency) -> Mapping[str, int]:
-    blocks = await residency.held(measured.blocks, [replica.name for replica in replicas])
-    return {name: min(count * measured.block_tokens, measured.tokens) for name, count in blocks.items()}
+def _prompt(group: tuple[Replica, ...], measured: Prepared) -> Prompt:
+    """Marks are wanted from where the first of the replicas that have any lacks them."""
+    markers = [replica.marker for replica in group if replica.marker is not None] if measured.blocks else []
+    known = min((marker.marked_blocks(measured) for marker in markers), default=None)
+    wanted = known if known is not None and known < len(measured.blocks) else None
+    return Prompt(measured.blocks, [replica.name for replica in group], wanted)
+
+
+def _heed(replica: Replica, measured: Prepared, prompt: Prompt, seen: Seen) -> None:
+    if replica.name in seen.others:
+        replica.hear_of_others(seen.others[replica.name])
+    marks = seen.marks.get(replica.name)
+    if marks and replica.marker is not None and prompt.marks_from is not None:
+        replica.marker.take_marks(measured, prompt.marks_from, marks)
 
 
 def take_snapshot(
-    live: Live, prepared: Mapping[str, Prepared], guessed: Mapping[str, Mapping[str, int]], world: World
+    live: Live, prepared: Mapping[str, Prepared], seen: Mapping[str, Seen], world: World, draw: float = 0.0
 ) -> Snapshot:
-    """Synchronous, so that nothing moves between the read, the decision and the claim that follows it."""
+    """Synchronous, so that nothing moves between the read, the decision and the claim that follows it. `draw` in [0, 1)."""
     states = {
-        model: tuple(_state(replica, prepared.get(model), guessed.get(model, {})) for replica in replicas)
+        model: _states(replicas, prepared.get(model), seen.get(model, NOTHING))
         for model, replicas in live.replicas.items()
     }
     return Snapshot(replicas=states, now=world.now(), escalations_off=world.escalations.off())
+
+
+def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:
+    """Who failed lately is left alone while somebody else is ready; who comes back takes its share by degrees."""
+    states = tuple([_state(replica, measured, seen.depths) for replica in group])
+    if len(group) == 1:
+        return states
+    shares = tuple([replica.trust.share(state.ready) for replica, state in zip(group, states, strict=True)])
+    out = [replica.trust.why_out() for replica in group]
+    if any(out) and any(state.ready and not why for state, why in zip(states, out, strict=True)):
+        states = tuple([_left_alone(state, why) for state, why in zip(states, out, strict=True)])
+    return eased(states, shares)
+
+
+def _left_alone(state: ReplicaState, why: str) -> ReplicaState:
+    return msgspec.structs.replace(state, ready=False, why_not=why) if why and state.ready else state
 
 
 def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, int]) -> ReplicaState:
@@ -65,6 +102,11 @@ def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, in
         why_not=load.why_not,
         queued_tokens=load.queued_tokens,
         running=load.running,
-        resident_tokens=guessed.get(replica.name, 0) if known is None else known,
+        active_tokens=load.active_tokens,
+        resident_tokens=_guess(guessed.get(replica.name, 0), measured) if known is None else known,
         knows_residency=known is not None,
     )
+
+
+def _guess(blocks: int, measured: Prepared | None) -> int:
+    return min(blocks * measured.block_tokens, measured.tokens) if measured is not None else 0

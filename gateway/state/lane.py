@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
 
-DEADLINE_S = 1.0
-"""After which an exchange is given up and the connection closed. No request waits that long."""
+from gateway.state.link import DEADLINE_S, Link
 
 TOGETHER = 64
 """Commands of one exchange."""
@@ -35,19 +33,17 @@ class Lane:
     is one write and one read. Raises what Redis raises, and TimeoutError after DEADLINE_S.
     """
 
-    def __init__(self, client: Redis) -> None:
-        self._client = client
+    def __init__(self, link: Link) -> None:
+        self._link = link
         self._waiting: list[tuple[Command, asyncio.Future[Any]]] = []
         self._pump: asyncio.Task[None] | None = None
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Word]) -> Any:
         """The script's reply. It is loaded again when the server lost it."""
-        command = ("EVALSHA", script.digest, len(keys), *keys, *args)
         try:
-            return await self.ask(*command)
+            return await self.ask("EVALSHA", script.digest, len(keys), *keys, *args)
         except NoScriptError:
-            await self.ask("SCRIPT LOAD", script.text)
-            return await self.ask(*command)
+            return await self.ask("EVAL", script.text, len(keys), *keys, *args)
 
     async def ask(self, *command: Word) -> Any:
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -58,14 +54,14 @@ class Lane:
 
     async def drop_connection(self) -> None:
         """The next command connects afresh."""
-        await self._client.connection_pool.disconnect(inuse_connections=False)
+        await self._link.drop()
 
     async def aclose(self) -> None:
         if self._pump is not None:
             self._pump.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._pump
-        await self._client.aclose()
+        await self._link.aclose()
 
     async def _run(self) -> None:
         while self._waiting:
@@ -77,13 +73,18 @@ class Lane:
     async def _exchange(self, commands: Sequence[Command]) -> Sequence[Any]:
         """A reply, or an exception, for each command."""
         try:
-            async with asyncio.timeout(DEADLINE_S), self._client.pipeline(transaction=False) as pipeline:
-                for command in commands:
-                    pipeline.execute_command(*command)
-                replies: Sequence[Any] = await pipeline.execute(raise_on_error=False)
-                return replies
+            async with asyncio.timeout(DEADLINE_S):
+                return await self._send(commands)
         except Exception as error:  # whatever it is, each caller is to have it
             return [error] * len(commands)
+
+    async def _send(self, commands: Sequence[Command]) -> Sequence[Any]:
+        client = await self._link.client()
+        async with client.pipeline(transaction=False) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)
+            replies: Sequence[Any] = await pipeline.execute(raise_on_error=False)
+            return replies
 
 
 def _resolve(reply: "asyncio.Future[Any]", outcome: Any) -> None:

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S
+from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S, NO_MARKS, Prompt, Seen
 
 NO_RECORDS: Mapping[int, float] = {}
 
@@ -30,10 +30,14 @@ class MemoryResidency:
     def __len__(self) -> int:
         return len(self._blocks)
 
+    async def look(self, prompts: Sequence[Prompt]) -> Sequence[Seen]:
+        """Nobody else is here: marks and others' work are of no use to ourselves."""
+        return [Seen(self.held_now(prompt.blocks, prompt.replicas)) for prompt in prompts]
+
     async def held(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> Mapping[str, int]:
         return self.held_now(blocks, replicas)
 
-    async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
+    async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS) -> None:
         self.learn_now(replica, blocks, ttl_s)
 
     async def forget(self, replica: str) -> None:

@@ -1,7 +1,7 @@
-"""Prefix residency: which replica holds which leading blocks of a prompt."""
+"""Prefix residency: which replica holds which leading blocks of a prompt; and what others gave the replicas to do."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 SPECULATIVE_TTL_S = 30.0
 """How long a block counts as held when it was only sent: until its answer confirms it, or the attempt failed."""
@@ -15,16 +15,56 @@ MAX_TTL_S = 3600.0
 MAX_HOLDERS = 32
 """Replicas remembered for one block. When more hold it, the one whose record ends first is given up."""
 
+NO_MARKS = b""
+
+MARK_BYTES = 20
+"""One mark of a block; what it says is its writer's and readers' business."""
+
+
+class Work(NamedTuple):
+    """What a replica has to do: requests, prompt tokens that are not computed yet, tokens of prompts being answered."""
+
+    running: int = 0
+    queued_tokens: int = 0
+    active_tokens: int = 0
+
+
+NO_WORK = Work()
+
+
+class Prompt(NamedTuple):
+    """One prompt as one model's replicas know it. From block `marks_from` on its marks are wanted too; None: not at all."""
+
+    blocks: Sequence[bytes]
+    replicas: Sequence[str]
+    marks_from: int | None = None
+
+
+class Seen(NamedTuple):
+    """Of one prompt, by replica: how many leading blocks it holds without a gap; marks of the blocks from `marks_from` on,
+    as far as they are known without a gap; and what other gateways gave it to do. Who is missing has nothing."""
+
+    depths: Mapping[str, int]
+    marks: Mapping[str, bytes] = {}
+    others: Mapping[str, Work] = {}
+
 
 class Residency(Protocol):
     """Chained block digests -> replicas. A digest stands for its block and everything before it."""
+
+    async def look(self, prompts: Sequence[Prompt]) -> Sequence[Seen]:
+        """All prompts of one request, which differ by model, at once."""
+        ...
 
     async def held(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> Mapping[str, int]:
         """For every replica asked for, how many leading `blocks` it holds without a gap (0 when none)."""
         ...
 
-    async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
-        """`replica` holds `blocks` (leading, in order) for `ttl_s` seconds. Never shortens what is known."""
+    async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS) -> None:
+        """`replica` holds `blocks` (leading, in order) for `ttl_s` seconds. Never shortens what is known.
+
+        `marks`, where there are any, are MARK_BYTES for each block, kept for others to read.
+        """
         ...
 
     async def forget(self, replica: str) -> None:

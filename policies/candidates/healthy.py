@@ -5,11 +5,14 @@ from policies.snapshot import ReplicaState, Snapshot
 
 
 def states(model: Model, snapshot: Snapshot) -> tuple[ReplicaState, ...]:
-    """State of every replica of `model`. One that the snapshot does not know counts as ready and idle.
+    """State of every replica of `model`. One that the snapshot does not know counts as ready and idle; where replicas are
+    found, those are all that the snapshot knows.
 
     >>> states(Model(name="small", at=("a",)), Snapshot(replicas={}))[0].ready
     True
     """
+    if model.found_by:
+        return snapshot.replicas.get(model.name, ())
     known = {state.replica: state for state in snapshot.replicas.get(model.name, ())}
     return tuple(known.get(replica) or ReplicaState(replica=replica) for replica in model.replicas)
 

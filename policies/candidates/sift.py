@@ -45,6 +45,8 @@ def sift(models: Iterable[Model], facts: Facts, snapshot: Snapshot) -> Sifted:
         up = tuple([state for state in known if state.ready])
         if len(up) < len(known):
             dropped.extend(Dropped(model.name, "healthy", why_down(s), s.replica) for s in known if not s.ready)
+        if not known:
+            dropped.append(Dropped(model.name, "healthy", "no replica of it is found"))
         if up:
             ready[model.name] = up
     return Sifted(ready, tuple(dropped))

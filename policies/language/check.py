@@ -64,7 +64,9 @@ def meaning(draft: Draft) -> Iterator[Problem]:
 def catalogue(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
     """Models that cannot be: neither or both of `at` and `run`; routes that ask of a model what it cannot do."""
     for name, model in models.items():
-        if bool(model.at) == (model.run is not None):
+        if model.found_by or model.watch != "off":
+            yield from _elsewhere(draft, name, model)
+        if model.found_by != "announced" and bool(model.at) == (model.run is not None):
             yield draft.at_key(("models", name), "needs exactly one of at and run")
         if len(set(model.at)) < len(model.at):
             yield draft.at_key(("models", name, "at"), "names an address twice")
@@ -73,8 +75,23 @@ def catalogue(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
         if model.speaks != Speaks() and (model.run is not None or model.worker):
             yield draft.at_key(("models", name, "speaks"), "has no use: our own engine understands all of it")
         yield from spoken(draft, name, model)
+        if "embeddings" in model.can and (model.run is not None or model.worker):
+            yield draft.at_key(("models", name, "can"), "has embeddings, which our own engine cannot do")
     for i, route in enumerate(draft.file.routes):
         yield from _abilities(draft, i, route, models)
+
+
+def _elsewhere(draft: Draft, name: str, model: Model) -> Iterator[Problem]:
+    """What goes with replicas that are found, and with servers that are asked how they are."""
+    here: Path = ("models", name)
+    if model.found_by and model.run is not None:
+        yield draft.at_key((*here, "replicas"), "has no use: an engine in this process is where it is")
+    if model.found_by == "announced" and model.at:
+        yield draft.at_key((*here, "at"), "has no use: its replicas announce themselves")
+    if model.found_by == "dns" and any(not address.startswith("http://") for address in model.at):
+        yield draft.at_key((*here, "at"), "needs http:// where names are resolved: no certificate is for an address")
+    if model.watch != "off" and (model.run is not None or model.worker):
+        yield draft.at_key((*here, "watch"), "has no use: our own engine tells by itself")
 
 
 def _route_references(draft: Draft, here: Path, route: RouteEntry) -> Iterator[Problem]:

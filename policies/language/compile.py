@@ -21,7 +21,7 @@ OUR_ENGINE: frozenset[Ability] = frozenset({"json_schema", "logprobs"})
 
 NOT_IN: Mapping[Dialect, frozenset[Ability]] = {
     "openai_chat": frozenset(),
-    "anthropic": frozenset({"audio", "logprobs"}),
+    "anthropic": frozenset({"audio", "logprobs", "embeddings"}),
 }
 """What cannot be asked for in a dialect, whatever the server is."""
 
@@ -103,7 +103,9 @@ def _model(name: str, entry: ModelEntry) -> Model:
         serves=entry.serves or name,
         dialect=entry.dialect,
         speaks=_speaks(entry.speaks),
-        worker=entry.worker,
+        worker=entry.worker or entry.replicas == "announced",
+        found_by="" if entry.replicas == "listed" else entry.replicas,
+        watch=entry.watch,
         price=_price(entry.price),
         fits=Fits() if fits is None else Fits(fits.context, fits.output),
         can=silent if entry.can is None else frozenset(entry.can),

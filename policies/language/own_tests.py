@@ -81,7 +81,7 @@ def world(policy: Policy, given: Given) -> Snapshot:
         replicas={
             name: tuple(
                 ReplicaState(replica=replica, ready=name not in down, why_not="down in this test" * (name in down))
-                for replica in model.replicas
+                for replica in model.replicas or (f"found:{name}",)
             )
             for name, model in policy.models.items()
         }

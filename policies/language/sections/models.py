@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from policies.catalogue import Device, Dialect, Drafter, KvPrecision, Precision
+from policies.catalogue import Device, Dialect, Drafter, KvPrecision, Precision, Watch
 from policies.facts import Ability
 from policies.language.closed import Closed
 from policies.language.fields import Addresses, SecretText, TokenPrice, Tokens
@@ -129,6 +129,17 @@ class ModelEntry(Closed):
         default="openai_chat", description="The wire format of its server; `anthropic` is Anthropic's Messages.",
         examples=["anthropic"],
     )  # fmt: skip
+    replicas: Literal["listed", "dns", "announced"] = Field(
+        default="listed",
+        description="`dns`: every address behind the names in `at` is a replica (a headless service). `announced`: no `at`; "
+        "workers that announce themselves under what it `serves` are.",
+        examples=["dns"],
+    )
+    watch: Watch = Field(
+        default="off",
+        description="What its servers are asked once a second: nothing, whether they list models, or their own metrics.",
+        examples=["vllm"],
+    )
     serves: str | None = Field(default=None, min_length=1, description="The name it has there.", examples=["qwen3-8b"])
     key: SecretText | None = Field(
         default=None, description="Where its API key stands, never the key itself.", examples=["env:LARGE_API_KEY"]
@@ -138,8 +149,8 @@ class ModelEntry(Closed):
     fits: FitsEntry | None = Field(default=None, description="Its window.")
     can: list[Ability] | None = Field(
         default=None,
-        description="Its abilities. Not stated: all that its dialect has for `at`, json_schema and logprobs for `run`, which "
-        "can be given tools where its chat template takes them.",
+        description="Its abilities. Not stated: all of a chat that its dialect has for `at`, json_schema and logprobs for `run`, "
+        "which can be given tools where its chat template takes them.",
         examples=[["tools"]],
     )
     like: str | None = Field(

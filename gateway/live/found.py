@@ -1,0 +1,99 @@
+"""Replicas that are not listed but found: under a DNS name, or by having announced themselves. Looked for again and again."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from urllib.parse import urlsplit
+
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
+from gateway.live.sharing import Announced
+from policies.catalogue import Model
+
+log = logging.getLogger("turnout.replicas")
+
+LOOK_S = 2.0
+"""Between two looks. A name server's own time to live is not known to a resolver's callers."""
+
+PATIENCE_S = 5.0
+
+MISSES_TO_EMPTY = 3
+"""So many times on end nothing at all has to be found before the last replicas are given up: a name server that was just
+restarted says so too."""
+
+MOST_REPLICAS = 1_024
+
+Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
+"""Host and port -> IP addresses; none when the name does not exist. Raises OSError when that cannot be told."""
+
+Seek = Callable[[Model], Awaitable[frozenset[str] | None]]
+"""Addresses of the replicas of a model; None when that cannot be told now."""
+
+
+class Seekers:
+    """`registry` is where replicas announce themselves, None where this process shares nothing."""
+
+    def __init__(self, registry: Announced | None, resolve: Resolve | None = None) -> None:
+        self._registry = registry
+        self._resolve = resolve or resolved
+
+    async def seek(self, model: Model) -> frozenset[str] | None:
+        if model.found_by == "announced":
+            return None if self._registry is None else await self._registry.find(model.serves or model.name)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                found = [await self._at(address) for address in model.at]
+        except OSError as error:  # TimeoutError is one
+            log.warning("the names of model %s cannot be resolved now: %s", model.name, error)
+            return None
+        return frozenset().union(*found)
+
+    async def _at(self, address: str) -> frozenset[str]:
+        parts = urlsplit(address)
+        port = parts.port or 80
+        hosts = await self._resolve(parts.hostname or "", port)
+        return frozenset(f"{parts.scheme}://{bracketed(host)}:{port}{parts.path}" for host in hosts)
+
+
+async def resolved(host: str, port: int) -> Iterable[str]:
+    """By the resolver of this machine: of a headless service of Kubernetes, every pod that is ready."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        if error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)):
+            return ()
+        raise
+    return [str(place[0]) for *_, place in found]
+
+
+def bracketed(host: str) -> str:
+    """
+    >>> bracketed("::1"), bracketed("10.0.0.1")
+    ('[::1]', '10.0.0.1')
+    """
+    return f"[{host}]" if ":" in host else host
+
+
+async def find_replicas(live: Callable[[], Live], seek: Seek, build: Callable[[Model, str], Replica]) -> None:
+    """Until cancelled: the replicas of every model whose replicas are found are those that are there."""
+    empty: dict[str, int] = {}
+    while True:
+        for model in [model for model in live().policy.models.values() if model.found_by]:
+            found = await seek(model)
+            empty[model.name] = empty.get(model.name, 0) + 1 if found is not None and not found else 0
+            if found or empty[model.name] >= MISSES_TO_EMPTY:
+                await place(live(), model, sorted(found or ())[:MOST_REPLICAS], build)
+        await live().let_departed_go()
+        await asyncio.sleep(LOOK_S)
+
+
+async def place(live: Live, model: Model, found: list[str], build: Callable[[Model, str], Replica]) -> None:
+    """Who stays keeps what is known of it; who is new begins; who left gets no more work, and ends what it has."""
+    if live.policy.models.get(model.name) != model:
+        return
+    known = {replica.name: replica for replica in live.replicas[model.name]}
+    if known.keys() == set(found):
+        return
+    log.info("model %s has %d replicas: %s", model.name, len(found), ", ".join(found) or "none")
+    live.place(model.name, tuple(known.get(address) or build(model, address) for address in found))

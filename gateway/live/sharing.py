@@ -1,0 +1,67 @@
+"""What this process shares with others, where it does: residency, work given to replicas, who announced itself."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.live.replicas import Replica
+from gateway.state.residency import Residency, Work
+
+
+class SharedStore(Protocol):
+    """`is_asked` is False while this process answers alone, and `why_away` says why."""
+
+    why_away: str
+
+    @property
+    def is_asked(self) -> bool: ...
+
+    async def connect(self) -> bool: ...
+
+    async def aclose(self) -> None: ...
+
+
+class ToldWork(Protocol):
+    def changed(self, replica: str, now: Callable[[], Work]) -> None: ...
+
+    async def follow(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Announced(Protocol):
+    async def find(self, model: str) -> frozenset[str] | None:
+        """Addresses of the replicas that announced themselves; None when that cannot be told."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Of a process that is alone only `residency` is there."""
+
+    residency: Residency
+    store: SharedStore | None = None
+    work: ToldWork | None = None
+    registry: Announced | None = None
+
+    def tells(self, replica: Replica) -> None:
+        """Called at every change of what we gave a replica to do."""
+        if self.work is not None:
+            self.work.changed(replica.name, replica.work)
+
+    def tasks(self) -> Mapping[str, Callable[[], Coroutine[None, None, None]]]:
+        if self.work is None:
+            return {}
+        return {"connect-state": self._connect, "share-work": self.work.follow}
+
+    async def aclose(self) -> None:
+        if self.work is not None:
+            await self.work.aclose()
+        await self.residency.aclose()
+        if self.store is not None:
+            await self.store.aclose()
+
+    async def _connect(self) -> None:
+        """So that the first request finds an open connection; without one it is answered all the same."""
+        if self.store is not None:
+            await self.store.connect()

@@ -1,0 +1,95 @@
+"""How far a replica is trusted: it is left alone for a while when it fails, and given work by degrees when it comes back."""
+
+from collections.abc import Callable
+from math import ceil
+from statistics import fmean
+from typing import Literal
+
+import msgspec
+
+from policies.snapshot import ReplicaState
+
+FAILURES_IN_A_ROW = 3
+"""After so many a replica is left alone; at once when nobody listens there."""
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 30.0
+"""How long; doubled each time that it fails again before it has answered anything."""
+
+WARM_UP_S = 10.0
+"""In which a replica that came back reaches its full share."""
+
+LEAST_SHARE = 0.1
+
+Fault = Literal["absent", "failing"]
+
+
+class Trust:
+    """Of one replica, from what became of our own calls to it. `clock` counts seconds and never goes back."""
+
+    __slots__ = ("_clock", "_failures", "_fault", "_pause_s", "_until", "_warm_from", "_was_ready")
+
+    def __init__(self, clock: Callable[[], float], is_new: bool = False) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._fault: Fault = "failing"
+        self._pause_s = FIRST_PAUSE_S
+        self._until = 0.0
+        self._warm_from: float | None = clock() if is_new else None
+        self._was_ready = True
+
+    def failed(self, fault: Fault) -> None:
+        self._failures = FAILURES_IN_A_ROW if fault == "absent" else self._failures + 1
+        if self._failures < FAILURES_IN_A_ROW or self.why_out():
+            return
+        self._fault, self._until = fault, self._clock() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+
+    def answered(self) -> None:
+        if self._until:
+            self._warm_from = self._clock()
+        self._failures, self._pause_s, self._until = 0, FIRST_PAUSE_S, 0.0
+
+    def why_out(self) -> str:
+        """Why it is left alone at this moment, or ""."""
+        left_s = self._until - self._clock()
+        if left_s <= 0:
+            return ""
+        what = "nobody listens there" if self._fault == "absent" else f"it failed {self._failures} times in a row"
+        return f"{what}; left alone for {ceil(left_s)} s"
+
+    def share(self, is_ready: bool) -> float:
+        """Of the work that it would get by its load alone; rises to 1 from the moment at which it was ready again."""
+        if is_ready and not self._was_ready:
+            self._warm_from = self._clock()
+        self._was_ready = is_ready
+        if self._warm_from is None:
+            return 1.0
+        share = LEAST_SHARE + (self._clock() - self._warm_from) / WARM_UP_S
+        if share >= 1.0:
+            self._warm_from = None
+        return min(share, 1.0)
+
+
+def eased(states: tuple[ReplicaState, ...], shares: tuple[float, ...]) -> tuple[ReplicaState, ...]:
+    """A replica of which only a share is wanted seems to have the rest of the others' mean load already.
+
+    >>> [s.running for s in eased((ReplicaState(replica="a", running=8), ReplicaState(replica="b")), (1.0, 0.25))]
+    [8, 6]
+    """
+    if all(share == 1.0 for share in shares):
+        return states
+    warm = [state for state, share in zip(states, shares, strict=True) if share == 1.0 and state.ready]
+    if not warm:
+        return states
+    running, queued = fmean(state.running for state in warm), fmean(state.queued_tokens for state in warm)
+    return tuple(
+        state
+        if share == 1.0
+        else msgspec.structs.replace(
+            state,
+            running=state.running + ceil((1 - share) * running),
+            queued_tokens=state.queued_tokens + ceil((1 - share) * queued),
+        )
+        for state, share in zip(states, shares, strict=True)
+    )

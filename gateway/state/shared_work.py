@@ -1,0 +1,75 @@
+"""What this process gave the replicas to do, told to all that share the store, as it changes."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from gateway.state.lane import Script, Word
+from gateway.state.redis_index import SCRIPTS
+from gateway.state.residency import NO_WORK, Work
+from gateway.state.store import Store
+
+HEARTBEAT_S = 1.0
+"""Work that does not change is told again this often."""
+
+LIFE_S = 4.0
+"""A word that is not told again counts no longer: its gateway is gone, or cannot be heard."""
+
+
+class SharedWork:
+    """Whole amounts, never differences: a word that got lost is mended by the next one. What changes while one word is on
+    its way goes out together with the next.
+
+    `me` names this process; `prefix` is that of the keys, as the index reads them.
+    """
+
+    def __init__(self, store: Store, me: str, prefix: str) -> None:
+        self._store = store
+        self._me = me
+        self._prefix = prefix
+        self._script = Script(SCRIPTS / "work.lua")
+        self._now: dict[str, Callable[[], Work]] = {}
+        self._told: dict[str, Work] = {}
+        self._changed: set[str] = set()
+        self._woken = asyncio.Event()
+
+    def changed(self, replica: str, now: Callable[[], Work]) -> None:
+        """`now()` says what there is to do whenever it is told."""
+        self._now[replica] = now
+        self._changed.add(replica)
+        self._woken.set()
+
+    async def follow(self) -> None:
+        """Tell until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(HEARTBEAT_S):
+                    await self._woken.wait()
+                due = self._changed
+            except TimeoutError:
+                due = self._changed.union(self._told)
+            self._changed = set()
+            self._woken.clear()
+            if due:
+                await self._tell({replica: self._now[replica]() for replica in due})
+
+    async def aclose(self) -> None:
+        """Nothing is left to do here: the others need not wait until our words have aged."""
+        if self._told:
+            await self._tell(dict.fromkeys(self._told, NO_WORK))
+
+    async def _tell(self, work: Mapping[str, Work]) -> None:
+        args: list[Word] = [self._me, round(LIFE_S * 1_000)]
+        for replica, amount in work.items():
+            args += [replica, "" if amount == NO_WORK else ":".join(map(str, amount))]
+        if await self._store.finish(lambda: self._store.lane.run(self._script, [self._prefix], args)) is None:
+            self._changed.update(work)
+        else:
+            self._told.update(work)
+            self._forget_idle()
+
+    def _forget_idle(self) -> None:
+        """Replicas that have nothing to do need no place here."""
+        for replica in [replica for replica, amount in self._told.items() if amount == NO_WORK]:
+            del self._told[replica]
+            if replica not in self._changed:
+                del self._now[replica]
