@@ -130,8 +130,8 @@ CALLS_TWICE = [1, 2, 3, 4, 5, 2, 3, 4, 5, 0]
 
 
 @asynccontextmanager
-async def calling(folder: Path) -> AsyncIterator[AsyncAnthropic]:
-    """A client of a model that says a word and calls twice, as Qwen does."""
+async def calls_twice(folder: Path) -> AsyncIterator[RunningGateway]:
+    """Before a model in its process that says a word and calls twice, as Qwen does."""
     vocabulary = StubVocabulary(PIECES, eos=0)
 
     def build() -> Batch:
@@ -139,11 +139,14 @@ async def calling(folder: Path) -> AsyncIterator[AsyncAnthropic]:
         return Batch(model, vocabulary, revision="r", budget=Budget(), clock=lambda: 0.0)
 
     upstream = engine_of(build, vocabulary, calls="hermes")
-    async with (
-        gateway_around(upstream, folder, can=frozenset({"tools", "logprobs"})) as gateway,
-        client_of(gateway) as client,
-    ):
+    async with gateway_around(upstream, folder, can=frozenset({"tools", "logprobs"})) as gateway:
         await gateway.until(lambda _: upstream.load().ready)
+        yield gateway
+
+
+@asynccontextmanager
+async def calling(folder: Path) -> AsyncIterator[AsyncAnthropic]:
+    async with calls_twice(folder) as gateway, client_of(gateway) as client:
         yield client
 
 
@@ -202,11 +205,26 @@ async def test_an_engine_here_answers_in_json_of_the_schema(tmp_path: Path) -> N
     jsonschema.validate(json.loads(block.text), SCHEMAS["enum"])
 
 
+@asynccontextmanager
+async def calling_over_http(folder: Path) -> AsyncIterator[AsyncAnthropic]:
+    """The same model in a worker, and the client before a gateway of its own."""
+    (folder / "worker").mkdir()
+    async with (
+        calls_twice(folder / "worker") as worker,
+        running_gateway(one_model(worker.base), folder) as gateway,
+        client_of(gateway) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("reached", [calling, calling_over_http])
 @pytest.mark.parametrize(
     ("stops", "told"), [(["moment"], ("stop_sequence", "moment")), (["never"], ("tool_use", None))]
 )
-async def test_an_engine_here_tells_which_stop_sequence_it_met(stops: list[str], told: Any, tmp_path: Path) -> None:
-    async with calling(tmp_path) as client:
+async def test_an_engine_tells_which_stop_sequence_it_met_also_from_another_process(
+    stops: list[str], told: Any, reached: Any, tmp_path: Path
+) -> None:
+    async with reached(tmp_path) as client:
         whole = await client.messages.create(**HI, tools=TOOLS, stop_sequences=stops)
         async with client.messages.stream(**HI, tools=TOOLS, stop_sequences=stops) as stream:
             final = await stream.get_final_message()

@@ -137,7 +137,13 @@ async def test_eng_01_a_stop_string_over_three_tokens_never_shows_not_even_its_s
     async with scripted([1, 2, 3, 4, 5], pieces, tmp_path) as here:
         as_list = await here.both(stop=["beta gamma"])
         as_text = await here.both(stop="beta gamma")
+        asked = {"model": "m", "max_tokens": 32, "messages": [{"role": "user", "content": PROMPT}], "temperature": 0}
+        message = await here.client.post(
+            f"{here.gateway.base}/v1/messages", json={**asked, "stop_sequences": ["beta gamma"]}
+        )
 
+    told = message.json()
+    assert (told["stop_reason"], told["stop_sequence"]) == ("stop_sequence", "beta gamma")
     for seen in (as_list, as_text):
         assert (seen.text, seen.finish, seen.usage["completion_tokens"]) == ("alpha ", "stop", 4)
         assert not any("b" in piece for piece in seen.pieces)

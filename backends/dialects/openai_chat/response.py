@@ -1,4 +1,8 @@
-"""A whole chat.completion from events, and the error envelope."""
+"""A whole chat.completion from events, and the error envelope.
+
+`stop_reason` beside `finish_reason` is no field of OpenAI's: it is how vLLM names the stop string that was met, and absent
+where none was.
+"""
 
 from dataclasses import dataclass, field
 
@@ -23,6 +27,7 @@ class _Choice:
     logprobs: list[TokenLogprob] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     finish: FinishReason | None = None
+    stopped_by: str = ""
 
 
 class Completion:
@@ -43,7 +48,8 @@ class Completion:
         elif isinstance(event, ToolCall):
             self._choices[event.index].calls.append(event)
         elif isinstance(event, Finish):
-            self._choices[event.index].finish = event.reason
+            choice = self._choices[event.index]
+            choice.finish, choice.stopped_by = event.reason, event.stopped_by
         elif isinstance(event, Usage):
             self._usage = event
         elif isinstance(event, Whole):
@@ -62,9 +68,11 @@ class Completion:
         text = "".join(choice.texts)
         calls = {"tool_calls": [call_object(call) for call in choice.calls]} if choice.calls else {}
         content = None if calls and not text else text
+        stop = {"stop_reason": choice.stopped_by} if choice.stopped_by else {}
         return {
             "index": index,
             "message": {"role": "assistant", "content": content, "refusal": None, **calls},
             "logprobs": logprobs_object(tuple(choice.logprobs)) if asked else None,
             "finish_reason": choice.finish,
+            **stop,
         }

@@ -42,6 +42,9 @@ class _Choice(msgspec.Struct):
     message: _Words | None = None
     finish_reason: Any = None
     stop_reason: Any = None
+    """vLLM's field for the stop string that was met; a number is a stop token's id."""
+    matched_stop: Any = None
+    """SGLang's."""
 
 
 class _Answer(msgspec.Struct):
@@ -67,7 +70,7 @@ def said(data: bytes) -> Said:
         refusal=_text(words.refusal),
         calls=tuple(_calls(words.tool_calls)),
         finish=_text(choice.finish_reason),
-        stop=_text(choice.stop_reason),
+        stop=_text(choice.stop_reason) or _text(choice.matched_stop),
     )
 
 

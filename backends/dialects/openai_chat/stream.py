@@ -14,7 +14,8 @@ _encode = msgspec.json.encode
 class Renderer:
     """State of one stream: who has spoken, whether it is over. Wire events pass as they are.
 
-    The first delta of a choice carries the role, and no other. Usage is shown only to those who asked, in one chunk
+    The first delta of a choice carries the role, and no other. Where a stop string was met, the last chunk of a choice
+    names it in `stop_reason`, as `response` does. Usage is shown only to those who asked, in one chunk
     with empty choices, every other chunk then says `usage: null`. Usage beside Wire events is for the books alone.
     """
 
@@ -72,7 +73,7 @@ class Renderer:
             return b""
         self._finished.add(event.index)
         delta = b"{}" if event.index in self._begun else _content("")
-        return self._choice(event.index, delta, (), _encode(event.reason))
+        return self._choice(event.index, delta, (), _encode(event.reason) + _told(event.stopped_by))
 
     def _usage(self, event: Usage) -> bytes:
         if not self._shows_usage or self._relays:
@@ -90,3 +91,7 @@ class Renderer:
 
 def _content(text: str) -> bytes:
     return b'{"content":' + _encode(text) + b"}"
+
+
+def _told(stopped_by: str) -> bytes:
+    return b',"stop_reason":' + _encode(stopped_by) if stopped_by else b""

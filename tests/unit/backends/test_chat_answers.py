@@ -130,6 +130,17 @@ def test_an_empty_answer_still_has_a_role_and_a_finish() -> None:
     assert chunk["choices"][0]["finish_reason"] == "stop"
 
 
+def test_the_stop_string_that_was_met_stands_beside_the_finish_and_nothing_where_none_was() -> None:
+    met, not_met = Finish("stop", 0, "END"), Finish("stop")
+
+    [whole], [chunk] = whole_of(chat(), [met])["choices"], chunks_of(stream_of(chat(stream=True), [met]))[0]["choices"]
+    [without] = whole_of(chat(), [not_met])["choices"]
+    [bare] = chunks_of(stream_of(chat(stream=True), [not_met]))[0]["choices"]
+
+    assert (whole["stop_reason"], chunk["stop_reason"]) == ("END", "END")
+    assert "stop_reason" not in {**without, **bare}
+
+
 def test_a_choice_finishes_once() -> None:
     chunks = chunks_of(stream_of(chat(stream=True), [Delta("a"), Finish("length"), Finish("stop")]))
 
