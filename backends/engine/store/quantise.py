@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from backends.engine.codes import bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.spec import TensorSource
+from backends.engine.store.aside import aside, clear
 from backends.engine.store.carried import carried_files
 from backends.engine.store.pull import Progress
 from backends.engine.weights.coded_directory import CodedDirectory
@@ -68,8 +68,9 @@ def quantise(
 ) -> Quantised:
     """Write `out`, whole or not at all: a model opened from there computes the same bits as one rounded from `source`.
 
-    Raises QuantiseFailed, WeightsError when `source` does not open.
+    What a killed run has left beside it is removed. Raises QuantiseFailed, WeightsError when `source` does not open.
     """
+    clear(out)
     if os.path.lexists(out):
         raise QuantiseFailed(f"{out} is there already: name another directory, or remove it first")
     opened = open_weights(source)
@@ -77,8 +78,8 @@ def quantise(
     tensors = _planned(opened, precision)
     _check_space(out.absolute().parent, sum(tensor.bytes for tensor in tensors), free_bytes)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.absolute().parent) as aside:
-            fresh = Path(aside) / out.name
+        with aside(out) as folder:
+            fresh = folder / out.name
             progress.start(f"writing {precision}", sum(tensor.bytes for tensor in tensors))
             _write(opened, _shards(tensors, shard_bytes), precision, fresh, progress)
             _read_back(opened, fresh)
