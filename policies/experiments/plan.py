@@ -1,0 +1,107 @@
+"""Experiments as deciding and judging use them: variants and their shares, what is measured, what stops it."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+Unit = Literal["user", "api_key", "tenant", "conversation", "request"]
+Kind = Literal["binary", "mean", "ratio", "quantile"]
+Better = Literal["up", "down"]
+Act = Literal["roll_back", "hold"]
+Then = Literal["ask", "promote"]
+
+CONTROL = "control"
+"""The variant that the others are compared with: the one of this name, else the first."""
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """What is measured of a request.
+
+    binary: it happened or not; mean: an amount; ratio: an amount for each occasion (score for each rating), where most
+    requests have none; quantile: the `quantile` of an amount. `name` is what the policy file calls it.
+    """
+
+    name: str
+    source: str
+    kind: Kind
+    better: Better
+    quantile: float = 0.0
+
+
+class Margin(msgspec.Struct, frozen=True):
+    """How much worse is still borne: the variant's value may come to `times` the control's plus `plus`."""
+
+    times: float = 1.0
+    plus: float = 0.0
+
+
+class Guardrail(msgspec.Struct, frozen=True, kw_only=True):
+    """What must not become worse than control by more than its margin. `alpha`: the chance that it is said to be though it
+    is not, however often it is looked at."""
+
+    name: str
+    metric: Metric
+    margin: Margin
+    alpha: float
+    act: Act = "roll_back"
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """An arm. `changes`: it is decided by a policy of its own."""
+
+    name: str
+    weight: float
+    changes: bool = False
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """`starts` and `ends` bound the share of the layer's units that take part, within [0, 1). `before` are weights that it
+    had earlier, oldest first, so that a change moves as few units as it can. `routes` are those whose requests take part.
+
+    `adjust_by` names covariates that are known before assignment. `at_most_s` is how long it may run, None for ever.
+    `sample_ratio_alpha`: how sure it must be that variants get other shares than they should before it is held.
+    """
+
+    name: str
+    unit: Unit
+    layer: str
+    salt: str
+    variants: tuple[Variant, ...]
+    routes: frozenset[str]
+    starts: float = 0.0
+    ends: float = 1.0
+    before: tuple[Mapping[str, float], ...] = ()
+    primary: Metric | None = None
+    also: tuple[Metric, ...] = ()
+    smallest_effect: Margin | None = None
+    adjust_by: tuple[str, ...] = ()
+    alpha: float = 0.05
+    at_most_s: float | None = None
+    then: Then = "ask"
+    watch: tuple[Guardrail, ...] = ()
+    sample_ratio_alpha: float = 0.001
+
+    @property
+    def control(self) -> str:
+        names = [variant.name for variant in self.variants]
+        return CONTROL if CONTROL in names else names[0]
+
+    @property
+    def treatments(self) -> tuple[str, ...]:
+        return tuple([variant.name for variant in self.variants if variant.name != self.control])
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        return {variant.name: variant.weight for variant in self.variants}
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """One unit in one experiment, at the moment it mattered. `propensity` is the chance that it had to be in this variant;
+    `unit` is a digest. `changes`: the variant decides by a policy of its own."""
+
+    experiment: str
+    variant: str
+    unit: str
+    propensity: float
+    changes: bool = False
