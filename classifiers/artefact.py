@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers.features import NAMES
-from classifiers.heads import blend
+from classifiers.heads import blend, quick
 from classifiers.heads.blend import Blend
+from classifiers.stages import Stages
+from classifiers.static import open_static
 from policies.estimates import Calibration
 
 FORMAT = 2
@@ -23,6 +25,8 @@ PROBE_TEXT = "What is the capital of France, and why did it become one?"
 
 _SAME_ENCODER = 0.98
 """Cosine. Another encoder's vector is near 0; the same one's in 8-bit numbers, as it is served, above 0.99."""
+
+_SAME_TABLE = 0.999
 
 
 class ArtefactRefused(Exception):
@@ -48,21 +52,34 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """Ready to score: the blend, the calibration sample, the embedding of PROBE_TEXT (float32 [width])."""
+    """Ready to score: the blend, the calibration sample, the embedding of PROBE_TEXT (float32 [width]); and the stages
+    before and beside the blend, None where it was trained without."""
 
     manifest: Manifest
     blend: Blend
     calibration: Calibration
     probe: NDArray[np.float32]
+    stages: Stages | None = None
 
 
 def save(
-    folder: Path, manifest: Manifest, head: Blend, sample: NDArray[np.float64], probe: NDArray[np.float32]
+    folder: Path,
+    manifest: Manifest,
+    head: Blend,
+    sample: NDArray[np.float64],
+    probe: NDArray[np.float32],
+    *,
+    stages: Stages | None = None,
 ) -> Manifest:
     """Writes both files; fills in the two digests. `sample` is P(good) of held-out prompts, [n, models]."""
     from safetensors.numpy import save as pack
 
-    parts = {**head.tensors(), "sample": sample.astype(np.float32), "probe": probe.astype(np.float32)}
+    parts = {
+        **head.tensors(),
+        "sample": sample.astype(np.float32),
+        "probe": probe.astype(np.float32),
+        **_packed(stages),
+    }
     packed = pack({name: np.ascontiguousarray(value) for name, value in sorted(parts.items())})
     sealed = msgspec.structs.replace(manifest, tensors_sha256=hashlib.sha256(packed).hexdigest(), digest="")
     sealed = msgspec.structs.replace(sealed, digest=_digest(sealed))
@@ -85,9 +102,24 @@ def load(folder: Path) -> Artefact:
     try:
         sample = {head: tuple(tensors["sample"][:, at].tolist()) for at, head in enumerate(manifest.heads)}
         calibration = Calibration(p_good=sample, artefact=manifest.digest[:12])
-        return Artefact(manifest, blend.load(tensors), calibration, tensors["probe"])
+        return Artefact(manifest, blend.load(tensors), calibration, tensors["probe"], _stages(folder, tensors))
     except KeyError as error:
         raise ArtefactRefused(f"{folder / TENSORS} lacks the tensor {error}") from error
+
+
+def _packed(stages: Stages | None) -> dict[str, NDArray[np.generic]]:
+    if stages is None:
+        return {}
+    named = {f"quick.{name}": value for name, value in stages.quick.tensors().items()}
+    return {**named, "least": np.array([stages.least]), "static_probe": open_static().vector(PROBE_TEXT)}
+
+
+def _stages(folder: Path, tensors: Mapping[str, NDArray[np.generic]]) -> Stages | None:
+    if "static_probe" not in tensors:
+        return None
+    if float(np.dot(tensors["static_probe"], open_static().vector(PROBE_TEXT))) < _SAME_TABLE:
+        raise ArtefactRefused(f"{folder} was trained beside another table of static vectors: train it again")
+    return Stages(quick.load(blend.under(tensors, "quick.")), np.asarray(tensors["least"], np.float64).item())
 
 
 def check_encoder(artefact: Artefact, probe: NDArray[np.float32]) -> None:

@@ -2,31 +2,44 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from classifiers import artefact as artefacts
 from classifiers.artefact import Artefact
 from classifiers.embed import ChildEmbedder, Embedder
 from classifiers.encoder import Vectors, find_encoder
+from classifiers.glance import Glance, Glances
 from classifiers.heads.inputs import read_inputs
 from classifiers.memory import Memory
 from classifiers.outside import outside, turns_with_text
 from classifiers.question import Question
+from classifiers.stages import nearest
+from classifiers.static import open_static
 from classifiers.text import cut, digest
 from classifiers.turns import Chances, prefixes
-from policies.estimates import Calibration, Estimate
+from policies.estimates import Calibration, Estimate, Span, Unsettled
 
 REMEMBERED_TURNS = 65_536
 _NOW_WITHIN_S = 60.0
 
 
+class Scored(NamedTuple):
+    """What the encoder's vector of one turn came to: chances by head, and why they aren't to be trusted, or ""."""
+
+    chances: Chances
+    doubt: str = ""
+
+
 class Estimator:
     """Scores each turn of a user once, remembers it by digest, and combines the turns of a conversation.
 
-    The embedder works elsewhere and the heads are scored on its thread, so on the event loop an estimate costs
-    hashing and look-ups. An embedding that comes too late for its request is kept for the next one.
+    The quick stage speaks first, where there is one and its caller tells for which prefixes it does not suffice; the turns of
+    those are embedded. The embedder works elsewhere and the heads are scored on its thread, so on the event loop an estimate
+    costs hashing, the quick stage and look-ups. An embedding that comes too late for its request is kept for the next one.
     """
 
     def __init__(self, artefact: Artefact, embedder: Embedder, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -34,79 +47,139 @@ class Estimator:
         self._embedder = embedder
         self._clock = clock
         self._name = artefact.manifest.digest[:12]
-        self._known: Memory[Chances] = Memory(REMEMBERED_TURNS)
-        self._underway: dict[bytes, Future[Chances]] = {}
+        self._glances = Glances(artefact, open_static(), REMEMBERED_TURNS) if artefact.stages else None
+        self._known: Memory[Scored] = Memory(REMEMBERED_TURNS)
+        self._underway: dict[bytes, Future[Scored]] = {}
 
     @property
     def calibration(self) -> Calibration:
         """Held-out prompts' chances, for solving thresholds."""
         return self._artefact.calibration
 
-    async def estimate(self, question: Question, within_s: float) -> Estimate:
-        """The estimate, or one that abstains and says why when it isn't ready within `within_s`. Never raises."""
-        started = self._clock()
-        turns = turns_with_text(question)
-        waiting = [] if outside(question) else self._ask(turns)
-        if waiting:
-            await _settled(waiting, within_s)
-        return self._conclude(question, turns, waiting, started, within_s)
+    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+        """The estimate, or one that abstains and says why when it isn't ready within `within_s`. Never raises.
 
-    def estimate_now(self, question: Question) -> Estimate:
+        Without `unsettled` every turn is embedded.
+        """
+        asked = self._begin(question, unsettled)
+        if asked.waiting:
+            await _settled(asked.waiting, within_s)
+        return self._conclude(asked, within_s)
+
+    def estimate_now(self, question: Question, unsettled: Unsettled | None = None) -> Estimate:
         """The same without an event loop, with a minute's patience: for start-up, checks and the command line."""
-        started = self._clock()
-        turns = turns_with_text(question)
-        waiting = [] if outside(question) else self._ask(turns)
-        wait(waiting, timeout=_NOW_WITHIN_S)
-        return self._conclude(question, turns, waiting, started, _NOW_WITHIN_S)
+        asked = self._begin(question, unsettled)
+        wait(asked.waiting, timeout=_NOW_WITHIN_S)
+        return self._conclude(asked, _NOW_WITHIN_S)
 
     async def aclose(self) -> None:
         """Stops the embedder."""
         await asyncio.to_thread(self._embedder.close)
 
-    def _ask(self, turns: Sequence[str]) -> "list[Future[Chances]]":
+    def _begin(self, question: Question, unsettled: Unsettled | None) -> "_Asked":
+        """Everything but waiting: what the quick stage says, and the turns that are being embedded."""
+        started, turns = self._clock(), turns_with_text(question)
+        if reason := outside(question):
+            return _Asked(started, turns, reason=reason)
+        glance = self._glances.glance(turns) if self._glances and unsettled else None
+        if glance is None or unsettled is None:
+            return _Asked(started, turns, tuple(range(len(turns))), waiting=self._ask(turns))
+        unclear = tuple(unsettled(self._span(glance)))
+        return _Asked(started, turns, unclear, glance, self._ask(turns[: max(unclear, default=-1) + 1]))
+
+    def _ask(self, turns: Sequence[str]) -> "list[Future[Scored]]":
         """Futures of the turns that are not known yet; a turn that is already underway is not asked for again."""
         futures = {key: self._score(key, turn) for turn in turns if self._known.get(key := digest(turn)) is None}
         return list(futures.values())
 
-    def _score(self, key: bytes, turn: str) -> "Future[Chances]":
+    def _score(self, key: bytes, turn: str) -> "Future[Scored]":
         if key in self._underway:
             return self._underway[key]
-        scored: Future[Chances] = Future()
+        scored: Future[Scored] = Future()
         scored.set_running_or_notify_cancel()  # who stops waiting must not cancel it for the others
         self._underway[key] = scored
         self._embedder.submit(cut(turn)).add_done_callback(lambda embedded: self._settle(key, turn, embedded, scored))
         return scored
 
-    def _settle(self, key: bytes, turn: str, embedded: "Future[Vectors]", scored: "Future[Chances]") -> None:
+    def _settle(self, key: bytes, turn: str, embedded: "Future[Vectors]", scored: "Future[Scored]") -> None:
         """Runs where the embedding arrived: on the embedder's thread."""
         try:
-            row = self._artefact.blend.p_good(read_inputs([turn], embedded.result()[None, :]))[0]
-            self._known.put(key, tuple(row.tolist()))
-            scored.set_result(tuple(row.tolist()))
+            vector = embedded.result()
+            row = self._artefact.blend.p_good(read_inputs([turn], vector[None, :]))[0]
+            found = Scored(tuple(row.tolist()), self._doubt(vector))
+            self._known.put(key, found)
+            scored.set_result(found)
         except Exception as error:  # whatever went wrong is the future's to carry; an abstaining estimate names it
             scored.set_exception(error)
         finally:
             self._underway.pop(key, None)
 
-    def _conclude(
-        self,
-        question: Question,
-        turns: Sequence[str],
-        waiting: "Sequence[Future[Chances]]",
-        started: float,
-        within_s: float,
-    ) -> Estimate:
-        reason = outside(question) or _unready(waiting, within_s)
-        took_us = round((self._clock() - started) * 1e6)
-        chances = [self._known.get(digest(turn)) for turn in turns] if not reason else []
-        known = [row for row in chances if row is not None]
-        if reason or len(known) < len(turns):
-            return Estimate(abstains=reason or "forgotten too soon", artefact=self._name, took_us=took_us)
-        rows = [dict(zip(self._artefact.manifest.heads, row, strict=True)) for row in prefixes(known)]
-        return Estimate(p_good=rows[-1], earlier=tuple(rows[:-1]), artefact=self._name, took_us=took_us)
+    def _doubt(self, vector: Vectors) -> str:
+        stages = self._artefact.stages
+        if stages is None:
+            return ""
+        alike = float(nearest(self._artefact.blend.members).likeness(vector[None, :])[0])
+        least = f"likeness {alike:.2f}, {stages.least:.2f} is the least"
+        return "" if alike >= stages.least else f"unlike anything it was trained on ({least})"
+
+    def _conclude(self, asked: "_Asked", within_s: float) -> Estimate:
+        reason = asked.reason or _unready(asked.waiting, within_s)
+        took_us = round((self._clock() - asked.started) * 1e6)
+        seen = asked.turns[: max(asked.unclear, default=-1) + 1] if not reason else []
+        known = [found for turn in seen if (found := self._known.get(digest(turn))) is not None]
+        reason = reason or ("forgotten too soon" if len(known) < len(seen) else "")
+        if not reason and asked.is_full:
+            reason = known[-1].doubt
+        if reason:
+            return Estimate(abstains=reason, artefact=self._name, took_us=took_us)
+        rows = self._rows(asked, known)
+        return Estimate(
+            p_good=rows[-1],
+            earlier=tuple(rows[:-1]),
+            artefact=self._name,
+            took_us=took_us,
+            stage="full" if asked.is_full else "quick",
+            ends=asked.glance and (self._named(asked.glance.low[-1]), self._named(asked.glance.high[-1])),
+        )
+
+    def _rows(self, asked: "_Asked", known: Sequence[Scored]) -> list[Mapping[str, float]]:
+        """Chances of each prefix: what the encoder made of it where the quick stage did not suffice. One whose newest turn
+        was in doubt has none."""
+        full = prefixes([found.chances for found in known])
+        rows = [self._named(chances) for chances in (full if asked.glance is None else asked.glance.likely)]
+        for at in asked.unclear:
+            rows[at] = {} if known[at].doubt else self._named(full[at])
+        return rows
+
+    def _span(self, glance: Glance) -> Span:
+        return Span(self._quickly(glance.low), self._quickly(glance.high))
+
+    def _quickly(self, chances: Sequence[Chances]) -> Estimate:
+        *earlier, newest = [self._named(row) for row in chances]
+        return Estimate(p_good=newest, earlier=tuple(earlier), artefact=self._name, stage="quick")
+
+    def _named(self, chances: Chances) -> Mapping[str, float]:
+        return dict(zip(self._artefact.manifest.heads, chances, strict=True))
 
 
-async def _settled(waiting: "Sequence[Future[Chances]]", within_s: float) -> None:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An estimate under way. `unclear` are the prefixes, by place, that the encoder has to speak of."""
+
+    started: float
+    turns: Sequence[str]
+    unclear: tuple[int, ...] = ()
+    glance: Glance | None = None
+    waiting: "Sequence[Future[Scored]]" = ()
+    reason: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the conversation as it stands is among them."""
+        return len(self.turns) - 1 in self.unclear
+
+
+async def _settled(waiting: "Sequence[Future[Scored]]", within_s: float) -> None:
     """Waits for all of them, or for `within_s`."""
     here = [asyncio.wrap_future(future) for future in waiting]
     try:
@@ -133,7 +206,7 @@ def open_estimator(artefact: Path | None = None, embedder: str | None = None) ->
     return Estimator(opened, child)
 
 
-def _unready(waiting: "Sequence[Future[Chances]]", within_s: float) -> str:
+def _unready(waiting: "Sequence[Future[Scored]]", within_s: float) -> str:
     late = sum(not future.done() for future in waiting)
     if late:
         return f"{late} of {len(waiting)} embeddings not ready within {within_s * 1000:.0f} ms"

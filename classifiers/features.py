@@ -54,10 +54,14 @@ def lexical(text: str) -> NDArray[np.float32]:
     >>> lexical("")[NAMES.index("log_chars")].item()
     0.0
     """
-    text = without_appeals(text)
-    seen = _two_ends(text).lower().strip()
+    return lexical_of(without_appeals(text))
+
+
+def lexical_of(asked: str) -> NDArray[np.float32]:
+    """The same of a text whose appeals are gone already."""
+    seen = _two_ends(asked).lower().strip()
     words = words_of(seen)
-    values = (*_shape(text, seen, words), *_marks(seen, words), *structure.of(seen, words), *_asked(words))
+    values = (*_shape(asked, seen, words), *_marks(seen, words), *structure.of(seen, words), *_asked(words))
     return np.asarray(values, dtype=np.float32)
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from classifiers.heads.blend import Blend, fit_members, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
+from classifiers.stages import Stages, Trial, fit_stages, try_out
 
 FEWEST = 30
 """Outcomes of fewer prompts than this say nothing."""
@@ -20,33 +22,49 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """`blend` knows all rows; `p_good` [kept, models] is what it said of the rows `kept` when it didn't know them."""
+    """`blend` knows all rows; `p_good` [kept, models] is what it said of the rows `kept` when it didn't know them. `stages`
+    come with static inputs alone."""
 
     blend: Blend
     kept: Rows
     p_good: Floats
+    stages: Stages | None = None
 
 
-def learn(inputs: Inputs, targets: Targets) -> Learned:
+class _Round(NamedTuple):
+    kept: Rows
+    said: Floats
+    trial: Trial | None
+
+
+def learn(inputs: Inputs, targets: Targets, static: Inputs | None = None) -> Learned:
     """Trains without a sixth, learns its scale on that sixth, then trains again on everything.
 
     With fewer than 3000 rows each sixth has its turn, so that every row is one to calibrate on. The scale stays
-    as it is: a head that saw a fifth more rows is hardly less sure of itself, and no row is wasted. The order of rows
-    decides who is kept back, so callers hand them over in an order without meaning.
+    as it is: a head that saw a fifth more rows is hardly less sure of itself, and no row is wasted; nor do the bounds of the
+    stages move. The order of rows decides who is kept back, so callers hand them over in an order without meaning.
     """
     import sklearn.ensemble  # noqa: F401  the limit below holds for libraries that are loaded when it is set
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     # One thread: a fit takes seconds, and where other work shares the cores, threads that spin for one another take minutes.
     with threadpool_limits(1):
-        rounds = [(kept, _unseen(inputs, targets, fit, kept)) for fit, kept in _rounds(len(inputs))]
-        kept, said = np.concatenate([rows for rows, _ in rounds]), np.concatenate([rows for _, rows in rounds])
+        rounds = [_round(inputs, targets, static, fit, kept) for fit, kept in _rounds(len(inputs))]
+        kept, said = (np.concatenate(parts) for parts in zip(*[(one.kept, one.said) for one in rounds], strict=True))
         scale = fit_scale(said, targets.take(kept))
-        return Learned(Blend(fit_members(inputs, targets), scale), kept, scale.apply(said))
+        blend = Blend(fit_members(inputs, targets), scale)
+        trials = [one.trial for one in rounds if one.trial is not None]
+        stages = None if static is None else fit_stages(blend.members, inputs, static, trials)
+        return Learned(blend, kept, scale.apply(said), stages)
 
 
-def _unseen(inputs: Inputs, targets: Targets, fit: Rows, kept: Rows) -> Floats:
-    return mean_contrasts(fit_members(inputs.take(fit), targets.take(fit)), inputs.take(kept))
+def _round(inputs: Inputs, targets: Targets, static: Inputs | None, fit: Rows, kept: Rows) -> _Round:
+    members = fit_members(inputs.take(fit), targets.take(fit))
+    said = mean_contrasts(members, inputs.take(kept))
+    if static is None:
+        return _Round(kept, said, None)
+    seen, unseen = ((inputs.take(rows), static.take(rows)) for rows in (fit, kept))
+    return _Round(kept, said, try_out(members, seen=seen, kept=unseen, said=said))
 
 
 def _rounds(size: int) -> Iterator[tuple[Rows, Rows]]:

@@ -14,6 +14,7 @@ from classifiers.learn import FEWEST
 from classifiers.measure import qualities_of
 from classifiers.outcomes import OutcomesRefused, read_outcomes
 from classifiers.report import Report
+from classifiers.stages import fit_locally, static_inputs
 from classifiers.text import digest
 from classifiers.train import open_store
 from classifiers.train_own import SAMPLE_ROWS, held_out, libraries
@@ -47,14 +48,16 @@ def recalibrate(
     artefact.check_encoder(opened, store.vectors([artefact.PROBE_TEXT])[0])
     order = sorted(range(len(outcomes)), key=lambda at: digest(outcomes.prompts.texts[at]))
     texts, quality = [outcomes.prompts.texts[at] for at in order], quality[order]
-    said = mean_contrasts(opened.blend.members, read_inputs(texts, store.vectors(texts)))
+    inputs = read_inputs(texts, store.vectors(texts))
+    said = mean_contrasts(opened.blend.members, inputs)
     targets = Targets(quality, np.ones(len(texts)))
     blend, unseen = Blend(opened.blend.members, fit_scale(said, targets)), _crossed(said, targets)
     manifest = msgspec.structs.replace(
         opened.manifest, trained_on=trained_on, metrics=held_out(unseen, quality, models), libraries=libraries(),
         card={**opened.manifest.card, "calibrated_on": _card(data, outcomes_count=len(texts))},
     )  # fmt: skip
-    artefact.save(out_dir, manifest, blend, blend.scale.apply(said)[:SAMPLE_ROWS], opened.probe)
+    stages = opened.stages and fit_locally(opened.stages, blend, inputs, static_inputs(texts, inputs))
+    artefact.save(out_dir, manifest, blend, blend.scale.apply(said)[:SAMPLE_ROWS], opened.probe, stages=stages)
     report = _report(models, quality, opened.blend.scale.apply(said), unseen)
     report.write(out_dir / "report.json")
     return report

@@ -20,11 +20,16 @@ def cut(text: str) -> str:
     >>> len(cut("x" * 10_000))
     771
     """
+    return cut_of(without_appeals(text))
+
+
+def cut_of(asked: str) -> str:
+    """The same of a text whose appeals are gone already."""
     # A megabyte of pasted log must not cost a megabyte of work: what the cut can keep lies in these two slices.
-    if len(text) > 64 * (HEAD_CHARS + TAIL_CHARS):
-        text = text[: 32 * HEAD_CHARS] + " " + text[-32 * TAIL_CHARS :]
+    if len(asked) > 64 * (HEAD_CHARS + TAIL_CHARS):
+        asked = asked[: 32 * HEAD_CHARS] + " " + asked[-32 * TAIL_CHARS :]
     # Half a surrogate pair can arrive in JSON; the tokenizer, written for UTF-8, refuses it.
-    words = " ".join(without_appeals(text).encode("utf-8", "replace").decode().split())
+    words = " ".join(asked.encode("utf-8", "replace").decode().split())
     if len(words) <= HEAD_CHARS + TAIL_CHARS:
         return words
     return words[:HEAD_CHARS] + _ELLIPSIS + words[-TAIL_CHARS:]

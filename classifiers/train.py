@@ -16,6 +16,7 @@ from classifiers.heads.inputs import PAIR, Targets, read_inputs
 from classifiers.learn import learn
 from classifiers.pool import Pool
 from classifiers.report import Report
+from classifiers.stages import static_inputs
 
 SAMPLE_ROWS = 2000
 Floats = NDArray[np.float64]
@@ -56,10 +57,11 @@ def train(
     vectors, probe = store.vectors(rows.examples.texts), store.vectors([artefact.PROBE_TEXT])[0]
     inputs = read_inputs(rows.examples.texts, vectors)
     seen, held = np.nonzero(~rows.held_out)[0], np.nonzero(rows.held_out)[0]
-    blend = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen)).blend
-    p_good = blend.p_good(inputs.take(held))
+    static = static_inputs(rows.examples.texts, inputs).take(seen)
+    learned = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen), static)
+    p_good = learned.blend.p_good(inputs.take(held))
     manifest = _manifest(name, trained_on, embedder, rows, _metrics(rows.examples.take(held), p_good))
-    artefact.save(out_dir, manifest, blend, p_good[:SAMPLE_ROWS], probe)
+    artefact.save(out_dir, manifest, learned.blend, p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
     report = _report(rows, held, p_good)
     report.write(out_dir / "report.json")
     return report

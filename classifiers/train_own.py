@@ -17,6 +17,7 @@ from classifiers.heads.inputs import Floats, Targets, read_inputs
 from classifiers.learn import FEWEST, Learned, learn
 from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.report import Report
+from classifiers.stages import static_inputs
 from classifiers.text import digest
 from classifiers.train import open_store
 
@@ -55,7 +56,7 @@ def train_own(
         libraries=libraries(),
     )  # fmt: skip
     probe = store.vectors([artefact.PROBE_TEXT])[0]
-    artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe)
+    artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
     report = _report(outcomes, len(learned.kept), measured)
     report.write(out_dir / "report.json")
     return report
@@ -66,7 +67,8 @@ def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tup
     texts = [outcomes.prompts.texts[at] for at in order]
     quality = outcomes.quality[order]
     targets = Targets(quality, np.ones(len(order)))
-    learned = learn(read_inputs(texts, store.vectors(texts)), targets)
+    inputs = read_inputs(texts, store.vectors(texts))
+    learned = learn(inputs, targets, static_inputs(texts, inputs))
     return learned, held_out(learned.p_good, quality[learned.kept], outcomes.models)
 
 

@@ -1,8 +1,13 @@
 """How likely each model answers well, as a classifier sees it; and the sample that its thresholds are solved on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Literal, NamedTuple
 
 import msgspec
+
+Stage = Literal["", "quick", "full"]
+
+Ends = tuple[Mapping[str, float], Mapping[str, float]]
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -11,7 +16,9 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     `p_good` maps a head of the artefact ("small", "large") to P(a model of that head answers well) for the
     conversation as it stands. `earlier` holds the same for each shorter prefix of the conversation that ended in a
     turn of the user, oldest first: a tier that was needed once is kept, without any state on the server.
-    `abstains` is the reason why there is no estimate, or "".
+    `abstains` is the reason why there is no estimate, or "". `stage` tells whether the quick embedder sufficed for the
+    conversation as it stands or the full one was asked; what the quick one left open then lay between the two `ends` (the
+    lower tiers at their best, and at their worst), or would have.
     """
 
     p_good: Mapping[str, float] = {}
@@ -19,6 +26,19 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     abstains: str = ""
     artefact: str = ""
     took_us: int = 0
+    stage: Stage = ""
+    ends: Ends | None = None
+
+
+class Span(NamedTuple):
+    """A quick estimate at both ends of what it may be off by: the lower tiers at their best, and at their worst."""
+
+    low: Estimate
+    high: Estimate
+
+
+Unsettled = Callable[[Span], Collection[int]]
+"""The prefixes of a conversation, by place and the whole as its last, for which a quick estimate does not suffice."""
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):

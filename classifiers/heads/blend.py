@@ -72,9 +72,9 @@ class Blend:
 def load(tensors: Tensors) -> Blend:
     """The blend that these tensors describe; KeyError where one is missing."""
     kinds = [kind for kind in _KINDS if kind == "kernel" or any(name.startswith(f"{kind}.") for name in tensors)]
-    members = {kind: _KINDS[kind].load(_under(tensors, f"{kind}.")) for kind in kinds}
+    members = {kind: _KINDS[kind].load(under(tensors, f"{kind}.")) for kind in kinds}
     lines = np.asarray(tensors["scale.gains"], np.float64).tolist()
-    level = calibrate.load(_under(tensors, "scale.level."))
+    level = calibrate.load(under(tensors, "scale.level."))
     return Blend(members, Scale(level, [calibrate.Line(slope, shift) for slope, shift in lines]))
 
 
@@ -100,5 +100,6 @@ def mean_contrasts(members: Mapping[str, Head], inputs: Inputs) -> Floats:
     return np.asarray(np.mean([head.contrasts(inputs) for head in members.values()], axis=0), np.float64)
 
 
-def _under(tensors: Tensors, prefix: str) -> dict[str, NDArray[np.generic]]:
+def under(tensors: Tensors, prefix: str) -> dict[str, NDArray[np.generic]]:
+    """The tensors whose names begin so, without that beginning."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

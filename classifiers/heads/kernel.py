@@ -45,6 +45,10 @@ class Kernel:
         near = _near(_columns(inputs, lexical), self.landmarks)
         return np.asarray(near @ self.weights + self.bias + _length(lexical)[:, None] * self.slope, np.float64)
 
+    def likeness(self, vectors: Columns) -> Floats:
+        """The cosine of each vector to that of the nearest landmark, [n]: how near the head has seen anything."""
+        return np.asarray(_products(vectors, self.landmarks[:, : vectors.shape[1]]).max(axis=1), np.float64)
+
     def tensors(self) -> dict[str, NDArray[np.generic]]:
         """The arrays that `load` needs."""
         rest = {name: getattr(self, name) for name in ("weights", "bias", "slope", "centre", "spread")}

@@ -1,0 +1,81 @@
+"""What is learned beside the blend: the quick stage that speaks before the encoder is asked, and what counts as familiar.
+
+Both have bounds that a fresh prompt keeps with a stated probability, from turns that neither stage had seen (conformal.py).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from classifiers.conformal import lower_bound, upper_bound
+from classifiers.heads import quick
+from classifiers.heads.blend import Blend, Head, mean_contrasts
+from classifiers.heads.inputs import Floats, Inputs
+from classifiers.heads.kernel import Kernel
+from classifiers.heads.quick import Quick
+from classifiers.static import open_static
+from classifiers.text import cut
+
+LEVEL = 0.8
+"""The blend's gain lies within the quick stage's interval with at least this probability."""
+
+MISS = 0.01
+"""Of prompts drawn like those of training, at most this part is taken for unfamiliar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """`quick` reads static vectors. `least`: the likeness of the encoder's vector below which the blend isn't to be trusted."""
+
+    quick: Quick
+    least: float
+
+
+class Trial(NamedTuple):
+    """Turns that were kept from both stages: how far off the quick one was, [n, models - 1], and how like the nearest turn
+    of training they were, to the encoder and to the static embedder, [n] each."""
+
+    apart: Floats
+    alike: Floats
+    alike_static: Floats
+
+
+def static_inputs(texts: Sequence[str], inputs: Inputs) -> Inputs:
+    """The same turns as the quick stage reads them."""
+    return Inputs(open_static().vectors([cut(text) for text in texts]), inputs.lexical)
+
+
+def try_out(
+    members: Mapping[str, Head], *, seen: tuple[Inputs, Inputs], kept: tuple[Inputs, Inputs], said: Floats
+) -> Trial:
+    """`members` were trained on `seen`, and said `said` of `kept`; each is a pair of inputs: the encoder's, static ones."""
+    head = quick.fit_head(seen[1], mean_contrasts(members, seen[0]))
+    apart = np.abs(head.contrasts(kept[1]) - said)[:, 1:]
+    return Trial(apart, nearest(members).likeness(kept[0].vectors), head.likeness(kept[1].vectors))
+
+
+def fit_stages(members: Mapping[str, Head], inputs: Inputs, static: Inputs, trials: Sequence[Trial]) -> Stages:
+    """The stages beside these members, which were trained on all of `inputs`; their bounds are those of the trials."""
+    apart, alike, alike_static = (np.concatenate(parts) for parts in zip(*trials, strict=True))
+    head = quick.fit_head(static, mean_contrasts(members, inputs))
+    return Stages(Quick(head, _off(apart), lower_bound(alike_static, MISS)), lower_bound(alike, MISS))
+
+
+def fit_locally(stages: Stages, blend: Blend, inputs: Inputs, static: Inputs) -> Stages:
+    """The same stages with bounds that hold for turns drawn like these, of which none was trained on."""
+    apart = np.abs(stages.quick.head.contrasts(static) - mean_contrasts(blend.members, inputs))[:, 1:]
+    least = min(stages.least, lower_bound(nearest(blend.members).likeness(inputs.vectors), MISS))
+    return Stages(replace(stages.quick, off=_off(apart)), least)
+
+
+def nearest(members: Mapping[str, Head]) -> Kernel:
+    """The member that knows what it has seen."""
+    head = members["kernel"]
+    assert isinstance(head, Kernel)
+    return head
+
+
+def _off(apart: Floats) -> Floats:
+    return np.array([upper_bound(column, LEVEL) for column in apart.T])

@@ -1,0 +1,52 @@
+"""Where a quick estimate does not suffice: the two ends of what it may be off by come to different models."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from policies.decide import decide, matching_route
+from policies.decision import Call
+from policies.estimates import Estimate, Span
+from policies.facts import Facts
+from policies.pickers.within_target import tiers
+from policies.policy import Choose, Policy
+from policies.snapshot import Snapshot
+
+Past = tuple[Mapping[str, float], ...]
+
+
+def unsettled(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> tuple[int, ...]:
+    """Places of the prefixes of the conversation whose tier is open, oldest first; the conversation itself is the last.
+
+    A prefix of the past is judged by its chances alone, as its floor is: no load of now or then enters, so one that was
+    settled when it was the newest is settled as history, or its tier is no lower. The newest is judged by deciding.
+    """
+    route = matching_route(policy, facts)
+    if route is None or route.choose is None:
+        return ()
+    past = tuple(open_past(policy, route.choose, span))
+    return (*past, len(span.low.earlier)) if is_open(policy, facts, span, snapshot) else past
+
+
+def open_past(policy: Policy, choose: Choose, span: Span) -> Iterator[int]:
+    """The earlier prefixes whose floor differs between the ends."""
+    for at, (low, high) in enumerate(zip(span.low.earlier, span.high.earlier, strict=True)):
+        if tiers(choose, policy.models, (low,)) != tiers(choose, policy.models, (high,)):
+            yield at
+
+
+def is_open(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> bool:
+    """Whether the ends of the newest part two models, whichever floor the past sets."""
+    low, high = span.low.earlier, span.high.earlier
+    return any(parts(policy, facts, span, past, snapshot) for past in ((low,) if low == high else (low, high)))
+
+
+def parts(policy: Policy, facts: Facts, span: Span, past: Past, snapshot: Snapshot) -> bool:
+    low, high = (msgspec.structs.replace(end, earlier=past) for end in span)
+    return best(policy, facts, low, snapshot) != best(policy, facts, high, snapshot)
+
+
+def best(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> str:
+    """Who would be asked first if nothing were drawn; "" where nobody may answer."""
+    decision = decide(policy, facts, estimate, snapshot)
+    return decision.instead_of or (decision.choice.model if isinstance(decision.choice, Call) else "")
