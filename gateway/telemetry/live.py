@@ -86,7 +86,7 @@ class LiveObservation:
 
     def attempt(self, call: Call, number: int, predicted_tokens: int | None = None) -> "LiveAttempt":
         trace = self._trace.attempt(call, number, predicted_tokens)
-        attempt = LiveAttempt(trace, call.model, predicted_tokens, self._metrics, self._clock)
+        attempt = LiveAttempt(trace, call, predicted_tokens, self._metrics, self._clock)
         self._attempts.append(attempt)
         return attempt
 
@@ -111,18 +111,18 @@ class LiveObservation:
 
 
 class LiveAttempt:
-    __slots__ = ("_clock", "_ended", "_metrics", "_model", "_predicted_tokens", "_started_at", "_trace")
+    __slots__ = ("_call", "_clock", "_ended", "_metrics", "_predicted_tokens", "_started_at", "_trace")
 
     def __init__(
         self,
         trace: AttemptTrace,
-        model: str,
+        call: Call,
         predicted_tokens: int | None,
         metrics: Metrics,
         clock: Callable[[], float],
     ) -> None:
         self._trace = trace
-        self._model = model
+        self._call = call
         self._predicted_tokens = predicted_tokens
         self._metrics = metrics
         self._clock = clock
@@ -142,7 +142,7 @@ class LiveAttempt:
         self._ended = True
         self._trace.end(error_kind, usage)
         took_s = self._clock() - self._started_at
-        self._metrics.attempted(self._model, took_s, error_kind, usage, self._predicted_tokens)
+        self._metrics.attempted(self._call, took_s, error_kind, usage, self._predicted_tokens)
 
 
 def _estimated(estimate: Estimate | None) -> str | None:

@@ -1,5 +1,6 @@
 """Prometheus metrics of one process, in a registry of their own, with bounded series."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
@@ -11,10 +12,16 @@ from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.series import Series
+from policies.decision import Call
 from policies.policy import Choose
+
+PLACE = re.compile(r"[\w.:\[\]-]{1,200}")
 
 MAX_NAMES = 100
 """Models, and routes, that get labels of their own; the others count as `other`."""
+
+MAX_REPLICAS = 200
+"""Replicas that get labels of their own, in the order in which they were first asked; the others count as `other`."""
 
 MAX_SEEDED = 600
 """Label sets of one metric that are shown at 0 before they happen."""
@@ -29,7 +36,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._series = {metric: Series(metric, self._registry) for metric in names.METRICS}
-        self._known: Mapping[str, set[str]] = {"routes": {names.NONE}, "models": {names.NONE}}
+        self._known: Mapping[str, set[str]] = {"routes": {names.NONE}, "models": {names.NONE}, "replicas": set()}
         self._seed()
 
     def page(self) -> bytes:
@@ -72,18 +79,19 @@ class Metrics:
             self._series[names.ESTIMATE_COUNT].record(1, estimated)
 
     def attempted(
-        self, model: str, duration_s: float, error_kind: str, usage: Usage | None, predicted_tokens: int | None
+        self, call: Call, duration_s: float, error_kind: str, usage: Usage | None, predicted_tokens: int | None
     ) -> None:
         """`predicted_tokens` None: residency was not consulted, so the attempt says nothing of its quality."""
-        model = self._name("models", model)
+        model = self._name("models", call.model)
         self._series[names.ATTEMPT_COUNT].record(1, model)
         self._series[names.ATTEMPT_DURATION].record(duration_s, model)
         if error_kind and error_kind != "cancelled":
             kind = error_kind if error_kind in names.KINDS else names.OTHER
             self._series[names.UPSTREAM_ERRORS].record(1, model, kind)
         if usage is not None and predicted_tokens is not None:
-            self._series[names.PREFIX_PREDICTED].record(predicted_tokens, model)
-            self._series[names.PREFIX_REUSED].record(usage.cached_tokens, model)
+            replica = names.OTHER if model == names.OTHER else self._replica(call.replica)
+            self._series[names.PREFIX_PREDICTED].record(predicted_tokens, model, replica)
+            self._series[names.PREFIX_REUSED].record(usage.cached_tokens, model, replica)
 
     def settled(self, settlement: Settlement) -> None:
         decision, answered_by = settlement.decision, settlement.answered_by
@@ -126,12 +134,28 @@ class Metrics:
     def _name(self, kind: str, name: str) -> str:
         return name if name in self._known[kind] else names.OTHER
 
+    def _replica(self, name: str) -> str:
+        """Host and port of its address, which say enough."""
+        known, shown = self._known["replicas"], place_of(name)
+        if len(known) < MAX_REPLICAS:
+            known.add(shown)
+        return shown if shown in known else names.OTHER
+
     def _seed(self) -> None:
         for metric, series in self._series.items():
-            if metric.kind != "gauge" or not metric.labels:
+            if (metric.kind != "gauge" or not metric.labels) and names.BY_REPLICA not in metric.labels:
                 choices = [self._values(label) for label in metric.labels]
                 if prod(map(len, choices)) <= MAX_SEEDED:
                     series.seed(product(*choices))
 
     def _values(self, label: names.Label) -> Collection[str]:
         return self._known[label.of_policy] if label.of_policy else label.values
+
+
+def place_of(replica: str) -> str:
+    """
+    >>> place_of("http://10.0.0.1:8000/v1"), place_of("in-process:small"), place_of("http://user:word@h/v1")
+    ('10.0.0.1:8000', 'in-process:small', 'other')
+    """
+    place = replica.partition("//")[2].partition("/")[0] if "//" in replica else replica
+    return place if PLACE.fullmatch(place) else names.OTHER

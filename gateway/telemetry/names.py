@@ -15,9 +15,11 @@ from gateway.request.settlement import Judgement
 SCOPE = "turnout"
 """The instrumentation scope of all spans."""
 
-# Spans: SERVER `{method} {route}`; INTERNAL ROUTE_SPAN; one CLIENT (INTERNAL in this process) `chat {model}` an attempt.
+# Spans: SERVER `{method} {route}`; INTERNAL ROUTE_SPAN; one CLIENT (INTERNAL in this process) `chat {model}` (or
+# `embeddings {model}`) an attempt.
 ROUTE_SPAN = "route"
 CHAT = "chat"
+EMBEDDINGS = "embeddings"
 
 # Of the HTTP request. Who asked for what, and what did they get?
 HTTP_METHOD = "http.request.method"
@@ -99,11 +101,12 @@ DECISION_BUCKETS = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 
 
 
 class Label(msgspec.Struct, frozen=True):
-    """A metric's label: its closed set of `values`, or the models or routes that the policy in force names."""
+    """A metric's label: its closed set of `values`, or the models or routes that the policy in force names, or the first
+    replicas that were asked."""
 
     name: str
     values: tuple[str, ...] = ()
-    of_policy: Literal["", "routes", "models"] = ""
+    of_policy: Literal["", "routes", "models", "replicas"] = ""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -120,6 +123,7 @@ class Metric(msgspec.Struct, frozen=True):
 BY_ROUTE = Label(ROUTE_NAME, of_policy="routes")
 BY_MODEL = Label(RESPONSE_MODEL, of_policy="models")
 BY_ASKED_MODEL = Label(REQUEST_MODEL, of_policy="models")
+BY_REPLICA = Label(REPLICA, of_policy="replicas")
 BY_OUTCOME = Label(OUTCOME, OUTCOMES)
 BY_KIND = Label(ERROR_TYPE, KINDS)
 
@@ -205,10 +209,18 @@ REALISED = Metric(
     "router.target.realised", "gauge", "percent", "What did the last requests of a route come to?", (BY_ROUTE,)
 )
 PREFIX_PREDICTED = Metric(
-    "router.prefix.predicted_tokens", "counter", "", "How many tokens did we expect to be reused?", (BY_ASKED_MODEL,)
+    "router.prefix.predicted_tokens",
+    "counter",
+    "",
+    "How many tokens did we expect to be reused, and where?",
+    (BY_ASKED_MODEL, BY_REPLICA),
 )
 PREFIX_REUSED = Metric(
-    "router.prefix.reused_tokens", "counter", "", "How many tokens were reused, of those attempts?", (BY_ASKED_MODEL,)
+    "router.prefix.reused_tokens",
+    "counter",
+    "",
+    "How many tokens were reused, of those attempts?",
+    (BY_ASKED_MODEL, BY_REPLICA),
 )
 TELEMETRY_DROPPED = Metric(
     "router.telemetry.dropped", "counter", "", "What could not be delivered?", (Label("router.signal", SIGNALS),)

@@ -44,8 +44,9 @@ def test_one_answer_counts_once_in_every_metric(world):
     assert world.metric("gen_ai_client_inference_usage_cache_read_input_tokens_total", **small) == 96
     assert world.metric("router_spend_microusd_total", router_route="chat", **small) == 21
     assert world.metric("router_attempts_total", **asked) == 1
-    assert world.metric("router_prefix_predicted_tokens_total", **asked) == 64
-    assert world.metric("router_prefix_reused_tokens_total", **asked) == 96
+    there = {**asked, "router_replica": "10.0.0.1:8000"}
+    assert world.metric("router_prefix_predicted_tokens_total", **there) == 64
+    assert world.metric("router_prefix_reused_tokens_total", **there) == 96
     assert world.metric("router_decision_duration_seconds_sum") == 180e-6
     assert world.metric("router_estimates_total", router_estimate="answered") == 1
 
@@ -81,7 +82,8 @@ def test_ten_thousand_hostile_names_add_no_series(world):
 
     for n in range(10_000):
         hostile = f'm{n}"}} 1\n{CANARY}'
-        world.metrics.attempted(hostile, 0.1, hostile, USAGE, 1)
+        world.metrics.attempted(Call(hostile, hostile), 0.1, hostile, USAGE, 1)
+        world.metrics.attempted(Call("small", hostile), 0.1, "", USAGE, 1)
         world.metrics.arrived()
         decided = Decision(steps=(SMALL,), route=hostile, reason="", policy_hash="")
         world.metrics.settled(
