@@ -119,7 +119,8 @@ class Settings(BaseSettings):
 
     `allow_anonymous` lets a gateway without keys listen beyond loopback. `state` is a Redis URL, or None for memory.
     `artefact` and `embedder` replace the shipped difficulty classifier; `cache_dir` holds pulled weights. `drain_s`
-    bounds how long a stopping process waits for answers under way.
+    bounds how long a stopping process waits for answers under way. `debug_headers`: every answer tells, for each candidate,
+    what of its prompt was believed to be there; with the addresses of replicas, so not for strangers.
     """
 
     model_config = SettingsConfigDict(
@@ -132,8 +133,11 @@ class Settings(BaseSettings):
     keys_file: Path | None = None
     allow_anonymous: bool = False
     state: StateUrl = None
-    state_wait_ms: float = Field(default=5.0, gt=0, le=1_000, description="the longest that a request waits for `state`")
+    state_wait_ms: float = Field(
+        default=5.0, gt=0, le=1_000, description="the longest that a request waits for `state`"
+    )
     announce: Announce = Announce()
+    debug_headers: bool = False
     artefact: Path | None = None
     embedder: str | None = None
     cache_dir: Path = Field(default_factory=_user_cache)

@@ -14,6 +14,13 @@ class ReplicaHealth(msgspec.Struct, frozen=True):
     queued_tokens: int
 
 
+class SharedState(msgspec.Struct, frozen=True):
+    """`shared` is False while this process answers from what it knows alone; `why_not` says why."""
+
+    shared: bool
+    why_not: str
+
+
 class PolicyInForce(msgspec.Struct, frozen=True):
     """`last_error` is what kept a changed file out; "" when what is on disk is what is running."""
 
@@ -37,19 +44,20 @@ class Health(msgspec.Struct, frozen=True):
     in_flight: int
     policy: PolicyInForce
     models: dict[str, list[ReplicaHealth]]
+    state: SharedState | None = None
 
 
 def health_of(gateway: Gateway) -> Health:
     """Ready means: no engine in this process still loads, some replica of any model is ready, and we are not stopping.
 
-    A remote replica that is down, or an engine that did not open or gave up, is told of, and does not take the gateway
-    out: the other models still answer.
+    A store that is away, a remote replica that is down, or an engine that did not open or gave up, is told of, and does not
+    take the gateway out: the other models still answer.
     """
     live = gateway.live
     models = {name: [_replica_health(replica) for replica in group] for name, group in live.replicas.items()}
     why_not = _why_not(gateway)
     policy = PolicyInForce(live.policy.name, live.policy.hash, gateway.last_problem)
-    return Health(not why_not, why_not, gateway.door.in_flight, policy, models)
+    return Health(not why_not, why_not, gateway.door.in_flight, policy, models, _state(gateway))
 
 
 def verdict_of(gateway: Gateway) -> Verdict:
@@ -67,6 +75,13 @@ def _why_not(gateway: Gateway) -> str:
     return "" if any(load.ready for _, load in loads) else "no replica is ready"
 
 
+def _state(gateway: Gateway) -> SharedState | None:
+    store = gateway.store
+    return None if store is None else SharedState(store.is_asked, "" if store.is_asked else store.why_away)
+
+
 def _replica_health(replica: Replica) -> ReplicaHealth:
+    """A replica that is left alone for a while is told of as not ready."""
     load = replica.load()
-    return ReplicaHealth(replica.name, load.ready, load.why_not, load.running, load.queued_tokens)
+    why_not = load.why_not or replica.trust.why_out()
+    return ReplicaHealth(replica.name, load.ready and not why_not, why_not, load.running, load.queued_tokens)

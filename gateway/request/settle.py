@@ -80,7 +80,8 @@ class Tally:
 class Books:
     """One request, as far as it has come. Instants are of `time.perf_counter`.
 
-    `asked` is the latest call that was tried, and `reason` says why that one.
+    `asked` is the latest call that was tried, and `reason` says why that one. `shows_candidates`: the client is told where
+    its prompt was believed to be, and how busy everybody was.
     """
 
     request_id: str
@@ -107,6 +108,7 @@ class Books:
     beside: Call | None = None
     beside_usage: Usage | None = None
     beside_microusd: int = 0
+    shows_candidates: bool = False
     began_at: float = field(default_factory=time.perf_counter)
 
     def decided(self, decision: Decision) -> None:

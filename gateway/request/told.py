@@ -5,10 +5,15 @@ from collections.abc import Sequence
 from backends.errors import UpstreamError
 from gateway.request.reply import REQUEST_ID, Headers, one_line
 from gateway.request.settle import Books
-from policies.decision import Call
+from policies.decision import Call, Decision
 
 Failures = Sequence[tuple[Call, UpstreamError]]
 """The attempts of one request that failed, in order."""
+
+SHOWN_TERMS = ("affinity", "wait")
+
+LONGEST_CANDIDATES = 4_096
+"""Characters of the candidates in a header; `/v1/route` tells all of them."""
 
 LONGEST_REASON = 512
 """Characters of a reason in a header; the log has all of it."""
@@ -23,7 +28,24 @@ def told(books: Books) -> Headers:
         headers["x-turnout-route"] = one_line(books.decision.route)
         headers["x-turnout-reason"] = one_line(books.reason[:LONGEST_REASON])
         headers["x-turnout-policy"] = books.decision.policy_hash
+        if books.shows_candidates:
+            headers["x-turnout-candidates"] = one_line(candidates_of(books.decision)[:LONGEST_CANDIDATES])
     return headers
+
+
+def candidates_of(decision: Decision) -> str:
+    """The prefix at every candidate, and the work before us there, in the order of asking.
+
+    >>> from policies.decision import Candidate, Term
+    >>> there = Candidate("m", "http://a", (Term("affinity", -9, "128 tokens resident"), Term("wait", 0, "no queue")))
+    >>> candidates_of(Decision(steps=(Call("m", "http://a"),), route="", reason="", policy_hash="", candidates=(there,)))
+    'm@http://a: 128 tokens resident, no queue'
+    """
+    return "; ".join(
+        f"{candidate.model}@{candidate.replica}: "
+        + ", ".join(term.why for term in candidate.terms if term.name in SHOWN_TERMS)
+        for candidate in decision.candidates
+    )
 
 
 def reason_of(decided: str, call: Call, failures: Failures) -> str:
