@@ -60,7 +60,10 @@ MASKED_KEY = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk|rk)-[\w-]{6,}")
 
 
 def from_reject(reject: Reject) -> RouterError:
-    return OF_REJECT[reject.code](sentence(reject.message), param=reject.param or None)
+    """A sentence, unless it begins with the name of a field."""
+    names_field = bool(reject.param) and reject.message.startswith(reject.param)
+    message = reject.message if names_field else sentence(reject.message)
+    return OF_REJECT[reject.code](message, param=reject.param or None)
 
 
 def sentence(text: str) -> str:

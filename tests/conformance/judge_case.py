@@ -25,7 +25,8 @@ def includes(found: Any, wanted: Any, at: str) -> None:
 
 def judge(then: Mapping[str, Any], seen: Seen, world: World) -> None:
     for word, wanted in then.items():
-        CHECKS[word](wanted, seen, world)
+        if wanted is not None:
+            CHECKS[word](wanted, seen, world)
 
 
 def _headers(wanted: Mapping[str, str], seen: Seen, world: World) -> None:
@@ -115,6 +116,11 @@ CHECKS: dict[str, Callable[[Any, Seen, World], None]] = {
     "last_event": _of(lambda seen: seen.events[-1], "last event"),
     "usage_events": _count(lambda seen: len(seen.usage_events)),
     "empty_choices": _count(lambda seen: sum(not chunk["choices"] for chunk in seen.chunks)),
+    "choice_indices": _of(
+        lambda seen: sorted({choice["index"] for chunk in seen.chunks for choice in chunk["choices"]}), "choice indices"
+    ),
+    "ids": _count(lambda seen: len({chunk["id"] for chunk in seen.chunks})),
+    "models": _of(lambda seen: sorted({chunk["model"] for chunk in seen.chunks}), "models"),
     "role_deltas": _count(lambda seen: sum("role" in delta for delta in seen.deltas())),
     "dones": _count(lambda seen: seen.dones),
     "last_data": _of(lambda seen: seen.last, "last data"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from servers.running_gateway import RunningGateway, running_gateway
+from upstreams.fake_messages import messages_either, told
 from upstreams.fake_upstream import (
     Cut,
     FakeUpstream,
@@ -41,6 +42,8 @@ def reply_of(answer: Mapping[str, Any]) -> Reply:
     headers = list(answer.get("headers", {}).items())
     if "json" in answer:
         return json_reply(answer["json"], answer.get("status", 200), headers)
+    if "messages" in answer:
+        return sse_reply(*[told(item) for item in answer["messages"]])
     if "events" in answer:
         return sse_reply(*[event_of(item) for item in answer["events"]])
     return sse_reply(*[step_of(item) for item in answer["writes"]])
@@ -62,6 +65,8 @@ def step_of(item: Any) -> Step:
 
 
 def scripts_of(answers: Any) -> list[Script]:
+    if answers is not None and "says" in answers:
+        return [messages_either(*answers["says"])]
     if answers is None or "texts" in answers:
         return [chat_either(*(answers or {"texts": ["ok"]})["texts"])]
     return [reply_of(answers)]
