@@ -8,7 +8,7 @@ from backends.upstream import Upstream
 from classifiers.question import Question
 from gateway.live.replicas import Replica
 from policies.decision import Call
-from policies.estimates import Estimate
+from policies.estimates import Estimate, Unsettled
 from policies.policy import Policy
 
 READY_POLL_S = 0.05
@@ -22,9 +22,9 @@ class GaveUp(Exception):
 
 
 class Estimates(Protocol):
-    """How hard a question is, within a time or not at all."""
+    """How hard a question is, within a time or not at all. `unsettled` is asked where a quick estimate will not do."""
 
-    async def estimate(self, question: Question, within_s: float) -> Estimate: ...
+    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate: ...
 
 
 class Live:

@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -20,9 +21,10 @@ from gateway.request.identity import Principal
 from gateway.request.snapshot import World, has_choice, look_around, take_snapshot
 from policies.decide import decide
 from policies.decision import Call, Decision
-from policies.estimates import Estimate
+from policies.estimates import Estimate, Unsettled
 from policies.facts import AUTO, Facts
 from policies.snapshot import Snapshot
+from policies.unsettled import unsettled
 
 LONG_PROMPT_BYTES = 32_768
 """Prompts above this are tokenised off the event loop."""
@@ -61,10 +63,10 @@ async def judge(
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
     if unable := uncarried(request, policy.models):
         facts = msgspec.structs.replace(facts, uncarried=unable)
-    estimate = await estimate_for(live, request)
     seen = await look_around(live, prepared, world)
-    snapshot = take_snapshot(live, prepared, seen, world)
-    snapshot = msgspec.structs.replace(snapshot, draw=draw)
+    look = partial(take_snapshot, live, prepared, seen, world, draw)
+    estimate = await estimate_for(live, request, lambda span: unsettled(policy, facts, span, look()))
+    snapshot = look()
     began = time.perf_counter_ns()
     decision = decide(policy, facts, estimate, snapshot)
     took_us = (time.perf_counter_ns() - began) // 1_000
@@ -99,8 +101,9 @@ def _prepare(readers: list[Replica], request: ChatRequest, salt: bytes) -> dict[
     return prepared
 
 
-async def estimate_for(live: Live, request: ChatRequest) -> Estimate:
-    """Raises nothing: a classifier that is late, absent or broken abstains."""
+async def estimate_for(live: Live, request: ChatRequest, unsettled: Unsettled) -> Estimate:
+    """Raises nothing: a classifier that is late, absent or broken abstains. `unsettled` tells where a quick estimate will
+    not do."""
     difficulty = live.policy.difficulty
     if request.model != AUTO:
         return PINNED
@@ -108,4 +111,4 @@ async def estimate_for(live: Live, request: ChatRequest) -> Estimate:
         return NO_CHAT
     if difficulty is None or live.estimator is None:
         return NO_DIFFICULTY
-    return await live.estimator.estimate(question_of(request), difficulty.within_ms / 1000)
+    return await live.estimator.estimate(question_of(request), difficulty.within_ms / 1000, unsettled)

@@ -74,7 +74,7 @@ def take_snapshot(
         model: _states(replicas, prepared.get(model), seen.get(model, NOTHING))
         for model, replicas in live.replicas.items()
     }
-    return Snapshot(replicas=states, now=world.now(), escalations_off=world.escalations.off())
+    return Snapshot(replicas=states, now=world.now(), draw=draw, escalations_off=world.escalations.off())
 
 
 def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:

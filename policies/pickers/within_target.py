@@ -23,17 +23,23 @@ def tier(choose: Choose, chance: Mapping[str, float], loss: float, costs: Mappin
 
 
 def tiers(choose: Choose, models: Mapping[str, Model], earlier: Sequence[Mapping[str, float]]) -> list[int]:
-    """The tier of each earlier prefix of a conversation, oldest first; silent ones are left out.
+    """The tier of each earlier prefix of a conversation, oldest first; those that lack a head are left out, and those without
+    any chances were in doubt, so that the model for doubt was asked.
 
     How long they were and where the line was when they were decided is not known any more. None of them counts for less
     than it may have counted for then.
     """
     if not earlier:
         return []
-    known = [chances(choose, models, p_good) for p_good in earlier]
+    known = [(p_good, chances(choose, models, p_good)) for p_good in earlier]
+    doubt = choose.among.index(choose.when_unsure)
     line, costs = choose.line, [choose.relative_cost, *extremes(choose)]
     then = [(loss, cost) for loss in {line.loss, line.loss_before} for cost in costs]
-    return [max(tier(choose, chance, loss, cost) for loss, cost in then) for chance in known if chance is not None]
+    return [
+        doubt if chance is None else max(tier(choose, chance, loss, cost) for loss, cost in then)
+        for p_good, chance in known
+        if chance is not None or not p_good
+    ]
 
 
 def extremes(choose: Choose) -> Iterator[Mapping[str, float]]:

@@ -27,7 +27,7 @@ from gateway.settings import Settings
 from gateway.state.memory import MemoryResidency
 from gateway.telemetry.observe import build_observer
 from gateway.wiring import Built
-from policies.estimates import Calibration, Estimate
+from policies.estimates import Calibration, Estimate, Unsettled
 from policies.language.load import load_policy
 from policies.policy import Policy
 from policies.steering.steer import EVERY
@@ -38,7 +38,7 @@ EASY = Calibration(p_good={"small": tuple(0.5 + i / 220 for i in range(100)), "l
 class Reads:
     """The chance of the small model is what the prompt says; the large one nearly always knows."""
 
-    async def estimate(self, question: Question, within_s: float) -> Estimate:
+    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
         return Estimate(p_good={"small": float(question.turns[-1]), "large": 0.97}, artefact="cafe")
 
 

@@ -20,7 +20,7 @@ from gateway.request.snapshot import World
 from gateway.state.memory import MemoryResidency
 from policies.catalogue import Model, Run
 from policies.decision import Call
-from policies.estimates import Estimate
+from policies.estimates import Estimate, Unsettled
 from policies.policy import Difficulty, Policy, Route
 
 
@@ -58,7 +58,7 @@ class Asked:
     def __init__(self) -> None:
         self.questions: list[tuple[Question, float]] = []
 
-    async def estimate(self, question: Question, within_s: float) -> Estimate:
+    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
         self.questions.append((question, within_s))
         return Estimate(p_good={"small": 0.9})
 
