@@ -12,7 +12,8 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One turn. `text` joins the text parts; `images` counts image parts; `tool_calls` are in the wire's own form.
 
-    `audio` counts parts of sound, `files` parts of any other kind that is not text, `tokens` what came as ids of tokens.
+    `audio` counts parts of sound, `files` parts of any other kind that is not text, `tokens` what came as ids of tokens,
+    which are `token_ids` where a model here may have to read them.
     """
 
     role: Role
@@ -21,6 +22,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     audio: int = 0
     files: int = 0
     tokens: int = 0
+    token_ids: tuple[int, ...] = ()
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     tool_call_id: str = ""
     name: str = ""
@@ -31,8 +33,8 @@ ToolChoice = Literal["auto", "none", "required", "function"]
 
 SamplingChoice = Literal["temperature", "top_p"]
 
-Asks = Literal["chat", "embeddings"]
-"""What an answer is to be: the next turn, or one vector for each message, each of which stands for itself."""
+Asks = Literal["chat", "embeddings", "completions"]
+"""What an answer is to be: the next turn; or, for each message by itself, a vector, or how its bare text goes on."""
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     `tokens` is the prompt's length, `exact` whether the model's own tokenizer counted it. `blocks` are the chained
     keyed digests of its prefix, one for every `block_tokens` tokens. `token_ids` is empty for remote models.
-    `salt` is the one that `blocks` were keyed with.
+    `salt` is the one that `blocks` were keyed with. Of several prompts in one request the longest is measured, and `batch`
+    holds the token ids of each; it is empty where there is one.
     """
 
     tokens: int
@@ -22,6 +23,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     block_tokens: int = 0
     token_ids: tuple[int, ...] = ()
     salt: bytes = b""
+    batch: tuple[tuple[int, ...], ...] = ()
 
 
 class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):

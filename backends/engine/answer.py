@@ -14,14 +14,22 @@ from backends.upstream import TimeLimits
 
 
 class LocalAnswer:
-    """Choices `0..len(job_ids) - 1`, each one job with its speech. Closing cancels the jobs that have not ended.
+    """Choices `0..len(job_ids) - 1`, each one job with its speech, `each` of them in a row for one prompt. Closing cancels the
+    jobs that have not ended.
 
     Iterating raises UpstreamError: engine_failed, overloaded (no memory), stream_cut, the time limit that was passed, or
     unsupported for a schema that turned out to be beyond the limits.
     """
 
     def __init__(
-        self, engine: EngineApi, mailbox: Mailbox, job_ids: list[int], speeches: list[Speech], limits: TimeLimits
+        self,
+        engine: EngineApi,
+        mailbox: Mailbox,
+        job_ids: list[int],
+        speeches: list[Speech],
+        limits: TimeLimits,
+        *,
+        each: int,
     ) -> None:
         self._engine = engine
         self._mailbox = mailbox
@@ -29,6 +37,7 @@ class LocalAnswer:
         self._speeches = speeches
         self._open = set(job_ids)
         self._limits = limits
+        self._each = each
         self._has_content = False
         self._usages: dict[int, Usage] = {}
         self._events: deque[Event] = deque()
@@ -94,7 +103,7 @@ class LocalAnswer:
         if output.usage is not None:
             self._usages[index] = output.usage
         if not self._open and self._fault is None:
-            self._events.append(_total(self._usages))
+            self._events.append(_total(self._usages, self._each))
 
     def _fail(self, kind: Kind, message: str, param: str = "") -> None:
         """One choice that fails fails the answer, after the events that came before."""
@@ -107,7 +116,11 @@ class LocalAnswer:
         self._open.clear()
 
 
-def _total(usages: dict[int, Usage]) -> Usage:
-    """The prompt is read once for all choices; the first one says how much of it was cached."""
-    first = usages[0]
-    return Usage(first.prompt_tokens, sum(usage.completion_tokens for usage in usages.values()), first.cached_tokens)
+def _total(usages: dict[int, Usage], each: int) -> Usage:
+    """A prompt is read once for all of its choices; the first of them says how much of it was cached."""
+    firsts = [usages[index] for index in range(0, len(usages), each)]
+    return Usage(
+        sum(usage.prompt_tokens for usage in firsts),
+        sum(usage.completion_tokens for usage in usages.values()),
+        sum(usage.cached_tokens for usage in firsts),
+    )

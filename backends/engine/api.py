@@ -50,7 +50,10 @@ class Grammar(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Job:
-    """One sequence to continue. `salt` keeps the prefix cache of tenants apart; `deadline_s` is on the monotonic clock."""
+    """One sequence to continue. `salt` keeps the prefix cache of tenants apart; `deadline_s` is on the monotonic clock.
+
+    `continues`: the answer goes on with the prompt's last text, and is none of its own.
+    """
 
     prompt: tuple[int, ...]
     sampling: Sampling
@@ -60,6 +63,7 @@ class Job:
     priority: int = 0
     deadline_s: float | None = None
     grammar: Grammar | None = None
+    continues: bool = False
 
 
 EndReason = Literal["stop", "length", "cancelled", "error"]

@@ -1,7 +1,10 @@
 """Which jobs can never run here, and what to tell their sender."""
 
+from collections.abc import Sequence
+
 from backends.engine.api import Job
 from backends.errors import UpstreamError
+from backends.messages import Message
 
 
 def refuse_unfit(job: Job, window: int, vocab_size: int) -> None:
@@ -15,6 +18,14 @@ def refuse_unfit(job: Job, window: int, vocab_size: int) -> None:
     if beyond is not None:
         message = f"logit_bias names token {beyond}, but the vocabulary ends at {vocab_size - 1}."
         raise UpstreamError("unsupported", message, sent=False, param="logit_bias")
+
+
+def refuse_unknown(messages: Sequence[Message], vocab_size: int) -> None:
+    """Raises `UpstreamError` unsupported for ids that a client sent and that no token has."""
+    highest = max((max(message.token_ids) for message in messages if message.token_ids), default=0)
+    if highest >= vocab_size:
+        message = f"the prompt names token {highest}, but the vocabulary ends at {vocab_size - 1}."
+        raise UpstreamError("unsupported", message, sent=False, param="messages")
 
 
 def too_long(window: int, prompt: int, output: int) -> str:

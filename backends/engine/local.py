@@ -16,7 +16,7 @@ from backends.engine.calls.choose import may_call, reader_for, refuse_tools
 from backends.engine.calls.reader import CallFormat
 from backends.engine.courier import Courier, Mailbox
 from backends.engine.feed import Place, Told
-from backends.engine.fits import too_long
+from backends.engine.fits import refuse_unknown, too_long
 from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import Grammars
 from backends.engine.loop import Engine
@@ -36,9 +36,11 @@ MAX_TEXT = 1 << 62
 
 
 class ChatTokenizer(Protocol):
-    """What this room needs of a tokenizer: a conversation in the model's own form."""
+    """What this room needs of a tokenizer: a conversation in the model's own form, and a bare text."""
 
     def encode_chat(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[int]: ...
+
+    def encode_prompt(self, text: str) -> list[int]: ...
 
 
 class LocalUpstream:
@@ -79,7 +81,8 @@ class LocalUpstream:
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
         """Safe from any thread. Raises UpstreamError (unsupported, too_long) when the model cannot read the conversation."""
         self._refuse_hopeless(request)
-        tokens = self._prompt(request)
+        prompts = self._prompts_of(request)
+        tokens = max(prompts, key=len)
         return Prepared(
             tokens=len(tokens),
             exact=True,
@@ -87,12 +90,15 @@ class LocalUpstream:
             block_tokens=BLOCK_TOKENS,
             token_ids=tokens,
             salt=salt,
+            batch=prompts if len(prompts) > 1 else (),
         )
 
     async def start(self, call: UpstreamCall) -> LocalAnswer:
         """Raises UpstreamError (too_long, overloaded, unsupported, engine_failed); then nothing is left running."""
         _refuse_unsupported(call.request)
         refuse_tools(call.request, self._calls)
+        if vocab_size := self.engine.vocab_size:
+            refuse_unknown(call.request.messages, vocab_size)
         grammar = await self._grammar(call.request)
         mailbox = Mailbox(asyncio.get_running_loop())
         job_ids: list[int] = []
@@ -103,7 +109,8 @@ class LocalUpstream:
             for job_id in job_ids:
                 self.engine.cancel(job_id)
             raise
-        return LocalAnswer(self.engine, mailbox, job_ids, self._speeches(call.request), call.limits)
+        each = call.request.n // len(_prompts(call))
+        return LocalAnswer(self.engine, mailbox, job_ids, self._speeches(call.request), call.limits, each=each)
 
     def resident_tokens(self, prepared: Prepared) -> int:
         return min(self.engine.resident_tokens(prepared.blocks), prepared.tokens)
@@ -148,7 +155,8 @@ class LocalUpstream:
 
     def _refuse_hopeless(self, request: ChatRequest) -> None:
         """Megabytes are not tokenised only to learn that they do not fit."""
-        least = sum(len(message.text) for message in request.messages) // (self._longest_token or MAX_TEXT)
+        sizes = [len(message.text) for message in request.messages]
+        least = (sum(sizes) if request.asks == "chat" else max(sizes)) // (self._longest_token or MAX_TEXT)
         if least > self._window:
             raise UpstreamError(
                 "too_long", too_long(self._window, least, request.max_tokens or 1), sent=False, param="messages"
@@ -157,6 +165,12 @@ class LocalUpstream:
     def _speeches(self, request: ChatRequest) -> list[Speech]:
         one_call = not request.parallel_tool_calls
         return [Speech(n, reader_for(request, self._calls), one_call=one_call) for n in range(request.n)]
+
+    def _prompts_of(self, request: ChatRequest) -> tuple[tuple[int, ...], ...]:
+        if request.asks != "completions":
+            return (self._prompt(request),)
+        encode = self._tokenizer.encode_prompt
+        return tuple(message.token_ids or tuple(encode(message.text)) for message in request.messages)
 
     def _prompt(self, request: ChatRequest) -> tuple[int, ...]:
         tools = request.tools if may_call(request) else ()
@@ -172,19 +186,22 @@ class LocalUpstream:
         return tokens
 
     def _job(self, call: UpstreamCall, index: int, grammar: Grammar | None) -> Job:
-        """Choice `index` draws with the seed `index` further on, so that the choices differ and can be repeated."""
-        sampling, prepared = self._sampling(call.request), call.prepared
+        """The choices of a prompt follow each other. Each draws with the seed one further on, so that they differ and can be
+        repeated."""
+        sampling, prompts = self._sampling(call.request), _prompts(call)
+        place, nth = divmod(index, call.request.n // len(prompts))
         if sampling.seed is not None:
-            sampling = msgspec.structs.replace(sampling, seed=sampling.seed + index)
+            sampling = msgspec.structs.replace(sampling, seed=sampling.seed + nth)
         return Job(
-            prompt=prepared.token_ids,
+            prompt=prompts[place],
             sampling=sampling,
-            max_tokens=call.request.max_tokens or self._most(prepared.tokens),
+            max_tokens=call.request.max_tokens or self._most(len(prompts[place])),
             stop=call.request.stop,
-            salt=prepared.salt,
+            salt=call.prepared.salt,
             priority=call.priority,
             deadline_s=time.monotonic() + call.limits.total_s,
             grammar=grammar,
+            continues=call.request.asks == "completions",
         )
 
     def _sampling(self, request: ChatRequest) -> Sampling:
@@ -196,7 +213,13 @@ class LocalUpstream:
         return max(1, min(self._window - prompt_tokens, self._output_tokens))
 
 
+def _prompts(call: UpstreamCall) -> tuple[tuple[int, ...], ...]:
+    return call.prepared.batch or (call.prepared.token_ids,)
+
+
 def _refuse_unsupported(request: ChatRequest) -> None:
     """Nothing is dropped silently: what the engine cannot honour is refused by its name."""
+    if request.unmapped is not None:
+        raise UpstreamError("unsupported", request.unmapped.message, sent=False, param=request.unmapped.param)
     if any(message.images for message in request.messages):
         raise UpstreamError("unsupported", "this model reads no images", sent=False, param="messages")

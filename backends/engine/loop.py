@@ -101,6 +101,12 @@ class Engine:
         batch = self._batch
         return 0 if batch is None else batch.window
 
+    @property
+    def vocab_size(self) -> int:
+        """0 before the model is loaded."""
+        batch = self._batch
+        return 0 if batch is None else batch.vocab_size
+
     def close(self) -> None:
         self._inbox.close()
         if current_thread() is not self._thread:

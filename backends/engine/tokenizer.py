@@ -1,6 +1,6 @@
 """One model's tokenizer: chats to ids, ids to text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,8 @@ from backends.messages import Message
 class Tokenizer:
     """Made by `open_weights`. Encoding is safe from one thread at a time; decoders are independent of each other.
 
-    `longest_token` is the most bytes of text that one token stands for.
+    `longest_token` is the most bytes of text that one token stands for. `begin` are the tokens that a text begins with, and
+    `spaces_first` says that it is cut as if a space stood before its first word.
     """
 
     def __init__(
@@ -29,6 +30,8 @@ class Tokenizer:
         template: ChatTemplate | None,
         eos_ids: Sequence[int],
         strips_first_space: bool = False,
+        begin: Sequence[int] = (),
+        spaces_first: bool = False,
     ) -> None:
         """`backend` must know no control token, so that plain text can never turn into one; `pieces` by id."""
         self._backend = backend
@@ -36,6 +39,8 @@ class Tokenizer:
         self._control = ControlTokens(control)
         self._template = template
         self._strips = strips_first_space
+        self._begin = tuple(begin)
+        self._spaces_first = spaces_first
         self.eos_ids = frozenset(eos_ids)
         self.control_ids = frozenset(control.values())
         self.vocab_size = len(pieces)
@@ -60,6 +65,14 @@ class Tokenizer:
         """
         turns, mark = self._turns(messages), mark_for(strings_within([[m.text, m.name] for m in messages] + [tools]))
         return self._encode_marked(self._render(turns, list(tools), mark), mark)
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """A text that is to be continued as it stands: with its begin token, and with control words read as such."""
+        parts = list(self._control.split(text, mark_for([text])))
+        first = parts[0]
+        if self._spaces_first and isinstance(first, str) and first and not first.startswith(" "):
+            parts[0] = f" {first}"
+        return [*self._begin, *self._encode_parts(parts)]
 
     def decoder(self) -> Detokeniser:
         """A fresh decoder for one answer."""
@@ -101,8 +114,11 @@ class Tokenizer:
             raise UpstreamError("unsupported", str(fault), sent=False, param="messages") from fault
 
     def _encode_marked(self, rendered: str, mark: str) -> list[int]:
+        return self._encode_parts(self._control.split(rendered, mark))
+
+    def _encode_parts(self, parts: Iterable[str | int]) -> list[int]:
         ids: list[int] = []
-        for part in self._control.split(rendered, mark):
+        for part in parts:
             ids += [part] if isinstance(part, int) else self.encode(part) if part else []
         return ids
 

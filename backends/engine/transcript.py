@@ -18,6 +18,10 @@ class Detokeniser(Protocol):
 
     def push(self, token: int) -> str: ...
 
+    def keep_first_space(self) -> None:
+        """What comes goes on with a text."""
+        ...
+
     def finish(self) -> str:
         """What is left of a character that was never completed."""
         ...
@@ -42,6 +46,8 @@ class Transcript:
         self._job = job
         self._eos_ids = vocabulary.eos_ids
         self._decoder = vocabulary.decoder()
+        if job.continues:
+            self._decoder.keep_first_space()
         self._scanner = StopScanner(job.stop)
         self._seen = 0  # characters decoded
         self._shown = 0  # characters that may be shown

@@ -36,7 +36,10 @@ class StubVocabulary:
 
     def encode_chat(self, messages: Seq[Message], tools: Seq[Mapping[str, Any]] = ()) -> list[int]:
         """One id for every character, never an end token."""
-        return [3 + ord(character) % 50 for message in messages for character in message.text]
+        return self.encode_prompt("".join(message.text for message in messages))
+
+    def encode_prompt(self, text: str) -> list[int]:
+        return [3 + ord(character) % 50 for character in text]
 
 
 def _piece_bytes(text: str) -> bytes:

@@ -16,6 +16,10 @@ class Detokeniser:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._strip = strips_first_space
 
+    def keep_first_space(self) -> None:
+        """What comes goes on with a text, so its first space is between two words."""
+        self._strip = False
+
     def push(self, token: int) -> str:
         """The text that this token completes; empty while a character is unfinished, and for control tokens."""
         return self._stripped(self._decode(self._pieces[token]))

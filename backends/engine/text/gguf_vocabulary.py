@@ -95,7 +95,12 @@ def gguf_tokenizer(metadata: Mapping[str, object], spec: ModelSpec, origin: str)
         control={text: index for index, (text, is_control) in found.added.items() if is_control},
         template=None if found.template is None else ChatTemplate(found.template, found.constants),
         eos_ids=spec.eos_ids,
+        begin=_begin(metadata, spec),
     )
+
+
+def _begin(metadata: Mapping[str, object], spec: ModelSpec) -> list[int]:
+    return [spec.bos_id] if metadata.get("tokenizer.ggml.add_bos_token") is True and spec.bos_id is not None else []
 
 
 def _added(metadata: Mapping[str, object], tokens: list[str]) -> dict[int, tuple[str, bool]]:

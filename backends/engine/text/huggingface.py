@@ -19,7 +19,9 @@ _CONSTANTS = ("bos_token", "eos_token", "pad_token", "unk_token")
 
 def directory_tokenizer(path: Path, spec: ModelSpec) -> Tokenizer:
     """Raises WeightsError when tokenizer.json is missing, damaged or too large."""
-    backend = _backend(path / "tokenizer.json")
+    layout = _layout(path / "tokenizer.json")
+    spaces_first = _unprefixed(layout)
+    backend = _backend(layout, path / "tokenizer.json")
     layout = json.loads(backend.to_str())
     added = {token["id"]: (token["content"], bool(token["special"])) for token in layout["added_tokens"]}
     kinds = set(_kinds(layout["decoder"]))
@@ -32,15 +34,27 @@ def directory_tokenizer(path: Path, spec: ModelSpec) -> Tokenizer:
         template=_template(path),
         eos_ids=spec.eos_ids,
         strips_first_space=bool(kinds & {"Strip", "Metaspace"}),
+        begin=_begin(backend, path, spec),
+        spaces_first=spaces_first,
     )
 
 
-def _backend(path: Path) -> Backend:
-    """Control words are not parsed: `encode_special_tokens` makes them text."""
+def _layout(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > JSON_BYTES:
         raise WeightsError(f"{path.parent.name}: tokenizer.json is missing or larger than {JSON_BYTES >> 20} MiB")
     try:
-        backend = Backend.from_str(json.dumps(_unprefixed(json.loads(path.read_bytes()))))
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as fault:
+        raise WeightsError(f"{path.name}: no readable tokenizer ({fault})") from fault
+    if not isinstance(found, dict):
+        raise WeightsError(f"{path.name}: no readable tokenizer (it is no object)")
+    return found
+
+
+def _backend(layout: Mapping[str, Any], path: Path) -> Backend:
+    """Control words are not parsed: `encode_special_tokens` makes them text."""
+    try:
+        backend = Backend.from_str(json.dumps(layout))
     except Exception as fault:  # tokenizers raises plain Exception
         raise WeightsError(f"{path.name}: no readable tokenizer ({fault})") from fault
     backend.no_truncation()
@@ -49,12 +63,26 @@ def _backend(path: Path) -> Backend:
     return backend
 
 
-def _unprefixed(layout: dict[str, Any]) -> dict[str, Any]:
-    """Metaspace's `first` puts a space before the very start of a text; the parts between control words are no start."""
+def _unprefixed(layout: dict[str, Any]) -> bool:
+    """Metaspace's `first` puts a space before the very start of a text; the parts between control words are no start.
+
+    Whether there was one, which is taken out.
+    """
     splitter = layout.get("pre_tokenizer")
     if isinstance(splitter, dict) and splitter.get("type") == "Metaspace" and splitter.get("prepend_scheme") == "first":
         splitter["prepend_scheme"] = "never"
-    return layout
+        return True
+    return False
+
+
+def _begin(backend: Backend, path: Path, spec: ModelSpec) -> list[int]:
+    """What the tokenizer puts before every text, unless its settings say otherwise."""
+    config = _config(path / "tokenizer_config.json")
+    adds, word = config.get("add_bos_token"), backend.token_to_id(_word(config.get("bos_token")))
+    if adds is False:
+        return []
+    found = [token for token in backend.encode("").ids if token not in spec.eos_ids]
+    return found or ([word] if adds and word is not None else [])
 
 
 def _kinds(part: Mapping[str, Any] | None) -> list[str]:
