@@ -12,7 +12,7 @@ from gateway.decisions.log import DecisionLog
 from gateway.decisions.segments import Segments
 from gateway.house import Gateway
 from gateway.live.build import LiveBuilder
-from gateway.live.found import Seekers, find_replicas
+from gateway.live.found import Finding, Seekers
 from gateway.live.in_force import Live
 from gateway.live.probing import probe_replicas
 from gateway.live.sharing import Sharing
@@ -100,9 +100,8 @@ def watching(gateway: Gateway, builder: LiveBuilder, sharing: Sharing) -> Mappin
     def live() -> Live:
         return gateway.live
 
-    seekers = Seekers(sharing.registry)
     return {
-        "find-replicas": lambda: find_replicas(live, seekers.seek, builder.found),
+        "find-replicas": Finding(live, Seekers(sharing.registry).seek, builder.found).follow,
         "probe-replicas": lambda: probe_replicas(live),
     }
 

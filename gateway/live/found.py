@@ -75,20 +75,31 @@ def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-async def find_replicas(live: Callable[[], Live], seek: Seek, build: Callable[[Model, str], Replica]) -> None:
-    """Until cancelled: the replicas of every model whose replicas are found are those that are there."""
-    empty: dict[str, int] = {}
-    while True:
-        for model in [model for model in live().policy.models.values() if model.found_by]:
-            found = await seek(model)
-            empty[model.name] = empty.get(model.name, 0) + 1 if found is not None and not found else 0
-            if found or empty[model.name] >= MISSES_TO_EMPTY:
-                await place(live(), model, sorted(found or ())[:MOST_REPLICAS], build)
-        await live().let_departed_go()
-        await asyncio.sleep(LOOK_S)
+class Finding:
+    """The replicas of every model whose replicas are found are those that are there. `build` makes one of an address."""
+
+    def __init__(self, live: Callable[[], Live], seek: Seek, build: Callable[[Model, str], Replica]) -> None:
+        self._live = live
+        self._seek = seek
+        self._build = build
+        self._empty: dict[str, int] = {}
+
+    async def follow(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        for model in [model for model in self._live().policy.models.values() if model.found_by]:
+            found = await self._seek(model)
+            self._empty[model.name] = self._empty.get(model.name, 0) + 1 if found is not None and not found else 0
+            if found or self._empty[model.name] >= MISSES_TO_EMPTY:
+                place(self._live(), model, sorted(found or ())[:MOST_REPLICAS], self._build)
+        await self._live().let_departed_go()
 
 
-async def place(live: Live, model: Model, found: list[str], build: Callable[[Model, str], Replica]) -> None:
+def place(live: Live, model: Model, found: list[str], build: Callable[[Model, str], Replica]) -> None:
     """Who stays keeps what is known of it; who is new begins; who left gets no more work, and ends what it has."""
     if live.policy.models.get(model.name) != model:
         return

@@ -22,10 +22,14 @@ class SharedWork:
     `me` names this process; `prefix` is that of the keys, as the index reads them.
     """
 
-    def __init__(self, store: Store, me: str, prefix: str) -> None:
+    def __init__(
+        self, store: Store, me: str, prefix: str, *, life_s: float = LIFE_S, heartbeat_s: float = HEARTBEAT_S
+    ) -> None:
         self._store = store
         self._me = me
         self._prefix = prefix
+        self._life_ms = round(life_s * 1_000)
+        self._heartbeat_s = heartbeat_s
         self._script = Script(SCRIPTS / "work.lua")
         self._now: dict[str, Callable[[], Work]] = {}
         self._told: dict[str, Work] = {}
@@ -42,7 +46,7 @@ class SharedWork:
         """Tell until cancelled."""
         while True:
             try:
-                async with asyncio.timeout(HEARTBEAT_S):
+                async with asyncio.timeout(self._heartbeat_s):
                     await self._woken.wait()
                 due = self._changed
             except TimeoutError:
@@ -58,7 +62,7 @@ class SharedWork:
             await self._tell(dict.fromkeys(self._told, NO_WORK))
 
     async def _tell(self, work: Mapping[str, Work]) -> None:
-        args: list[Word] = [self._me, round(LIFE_S * 1_000)]
+        args: list[Word] = [self._me, self._life_ms]
         for replica, amount in work.items():
             args += [replica, "" if amount == NO_WORK else ":".join(map(str, amount))]
         if await self._store.finish(lambda: self._store.lane.run(self._script, [self._prefix], args)) is None:

@@ -7,6 +7,7 @@ if tonumber(ARGV[2]) == 0 then
   redis.call('ZREM', KEYS[1], ARGV[1])
 else
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
+  redis.call('PEXPIREAT', KEYS[1], last[2])
 end
 return redis.call('ZCARD', KEYS[1])
