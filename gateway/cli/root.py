@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from gateway.cli.classifier import calibrate, compare, evaluate, score, train
-from gateway.cli.decisions import decisions, drift, replay
+from gateway.cli.decisions import decisions, drift
 from gateway.cli.models import app as models
 from gateway.cli.policy import check, explain
+from gateway.cli.replay import diff, replay
 from gateway.cli.serve import serve, worker
 from gateway.cli.weigh import weigh
 from gateway.cli.whatif import whatif
@@ -27,6 +28,7 @@ for command in (
     decisions,
     drift,
     replay,
+    diff,
     train,
     score,
     evaluate,

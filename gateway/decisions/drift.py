@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from gateway.decisions.record import DecisionRecord, FeedbackRecord, Record
+from gateway.decisions.record import DecisionRecord, Record
 from gateway.decisions.replay import PolicyOf, decisions
+from gateway.decisions.worth import worths
 
 BUCKETS = 5
 """Of chances, equally wide."""
-
-WORTH = {"good": 1.0, "bad": 0.0}
 
 QUANTILES = (0.1, 0.5, 0.9)
 
@@ -62,28 +61,6 @@ def drift(records: Iterable[Record], policy_of: PolicyOf) -> Drift:
             judged[model, min(int(p * BUCKETS), BUCKETS - 1)].append((p, worth))
     buckets = [bucket(model, place, judged[model, place]) for model, place in sorted(judged)]
     return Drift(days=[of_day(day, by_day[day]) for day in sorted(by_day)], buckets=buckets, error=errors(buckets))
-
-
-def worths(records: Iterable[Record]) -> Mapping[tuple[str, str], float]:
-    """What was said of each request, by tenant and id: the last word of a caller counts."""
-    found: dict[tuple[str, str], float] = {}
-    for record in records:
-        if isinstance(record, FeedbackRecord) and (worth := worth_of(record)) is not None:
-            found[record.tenant, record.request_id] = worth
-    return found
-
-
-def worth_of(told: FeedbackRecord) -> float | None:
-    """A score as it is; else good is 1, and bad, or an answer that had to be mended, 0. None where nothing of that is told.
-
-    >>> worth_of(FeedbackRecord(at=0.0, request_id="r", tenant="t", rating="good", score=0.25))
-    0.25
-    """
-    if told.score is not None:
-        return told.score
-    if told.rating is not None:
-        return WORTH[told.rating]
-    return 0.0 if told.corrected else None
 
 
 def chance_of(record: DecisionRecord, policy_of: PolicyOf) -> tuple[str, float] | None:

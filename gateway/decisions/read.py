@@ -1,7 +1,12 @@
-"""A log, read again: every whole line, oldest first. It may be written to meanwhile."""
+"""A log, read again: every whole line, oldest first. It may be written to meanwhile.
+
+Each process writes into a folder of its own; a folder of such folders is read as one log, by time.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
+from heapq import merge
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -27,17 +32,28 @@ KNOWN: dict[str, msgspec.json.Decoder[DecisionRecord] | msgspec.json.Decoder[Fee
 
 
 def read_log(path: Path) -> Iterator[Record]:
-    """Every record of a folder, or of one segment. Raises LogRefused, and OSError where there is nothing to read.
+    """Every record of a log, of the logs in a folder, or of one segment. Raises LogRefused, and OSError where there is nothing
+    to read.
 
     What is torn at the end of a segment, by a process or a machine that ended there, is left out.
     """
     if not path.is_dir():
-        yield from read_segment(path)
-        return
-    found = segments_in(path)
-    if not found:
-        raise LogRefused(f"{path} holds no segment of a decision log (*.jsonl)")
-    for segment in found:
+        return read_segment(path)
+    logs = logs_in(path)
+    if not logs:
+        raise LogRefused(f"{path} holds no segment of a decision log (*.jsonl), nor do the folders in it")
+    return merge(*[read_folder(log) for log in logs], key=attrgetter("at"))
+
+
+def logs_in(path: Path) -> list[Path]:
+    """The folders that hold segments: this one, and those in it."""
+    inside = sorted(folder for folder in path.iterdir() if folder.is_dir())
+    return [folder for folder in (path, *inside) if segments_in(folder)]
+
+
+def read_folder(folder: Path) -> Iterator[Record]:
+    """The log of one process, in the order in which it was written."""
+    for segment in segments_in(folder):
         with suppress(FileNotFoundError):  # the oldest goes when there are too many
             yield from read_segment(segment)
 

@@ -1,17 +1,19 @@
 """Deciding again: by the same policy, which must say the same; or by another one, to see what it would have done."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
-from gateway.decisions.record import NOBODY, DecisionRecord, Record
-from gateway.decisions.shelf import policy_on
+from gateway.decisions.evidence import Decided, Evidence, Verdict, first_of
+from gateway.decisions.read import logs_in
+from gateway.decisions.record import NOBODY, DecisionRecord, FeedbackRecord, Record
+from gateway.decisions.shelf import FOLDER, path_of, policy_on
 from policies.decide import decide
-from policies.decision import Call, Decision
+from policies.decision import Decision
 from policies.policy import Policy
 from policies.terms.cost import charge, expected_output
 
@@ -30,10 +32,12 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Recorded decisions beside those of another policy. `flips` counts first choices that differ, as (before, after).
+    """Recorded decisions, or those of one policy, beside those of another. `flips` counts first choices that differ, as
+    (before, after).
 
     Money in micro-dollars, and of the first choices alone: prompts as they were, answers as long as what was answered, nothing
-    cached, by the prices that each policy states.
+    cached, by the prices that each policy states. `cost` (micro-dollars a decision) and `quality` (0 to 1, of what callers
+    said) are what would have come of it, by the choices that were drawn.
     """
 
     compared: int
@@ -42,6 +46,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     after: Mapping[str, int]
     before_microusd: float
     after_microusd: float
+    cost: Verdict | None = None
+    quality: Verdict | None = None
     cleaned: int = 0
     without_policy: int = 0
 
@@ -51,9 +57,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def policies_beside(log: Path) -> PolicyOf:
-    """The policies that a log keeps, each read once."""
-    folder = log if log.is_dir() else log.parent
-    return lru_cache(None)(lambda digest: policy_on(folder, digest))
+    """The policies that a log keeps, or the logs in a folder, each read once."""
+    folders = logs_in(log) if log.is_dir() else [log.parent]
+    return lru_cache(None)(lambda digest: policy_on(holder(folders, digest), digest))
+
+
+def holder(folders: Sequence[Path], digest: str) -> Path:
+    """The log that has this policy; the last one where none has it."""
+    return next((folder for folder in folders if path_of(folder / FOLDER, digest).is_file()), folders[-1])
 
 
 def decide_again(policy: Policy, record: DecisionRecord) -> Decision:
@@ -84,19 +95,22 @@ def replay(records: Iterable[Record], policy_of: PolicyOf) -> Replay:
     )
 
 
-def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy) -> Comparison:
-    """What `other`, with the lines that it was loaded with, would have decided."""
+def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy, than: Policy | None = None) -> Comparison:
+    """What `other` would have decided, beside what was decided, or what `than` would have; both with the lines that they were
+    loaded with."""
     flips: Counter[tuple[str, str]] = Counter()
     before: Counter[str] = Counter()
     after: Counter[str] = Counter()
     was = would_be = 0.0
-    left_out = LeftOut()
-    for record, own in replayable(records, policy_of, left_out):
-        fresh = decide(other, record.facts, record.estimate, record.snapshot)
-        old_model, new_model = first_of(record.decision), first_of(fresh)
+    left_out, evidence = LeftOut(), Evidence()
+    for record, own in replayable(heard(records, evidence.told), policy_of, left_out):
+        fresh = decided_by(other, record)
+        old = None if than is None else decided_by(than, record)
+        evidence.see(record, own, fresh, old)
+        old_model, new_model = first_of(record.decision if old is None else old.decision), first_of(fresh.decision)
         before[old_model] += 1
         after[new_model] += 1
-        was += charged(own, old_model, record)
+        was += charged(own if than is None else than, old_model, record)
         would_be += charged(other, new_model, record)
         if old_model != new_model:
             flips[old_model, new_model] += 1
@@ -107,6 +121,8 @@ def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy) -> Co
         after=after,
         before_microusd=was,
         after_microusd=would_be,
+        cost=evidence.cost(),
+        quality=evidence.quality(),
         cleaned=left_out.cleaned,
         without_policy=left_out.without_policy.total(),
     )
@@ -132,8 +148,16 @@ def decisions(records: Iterable[Record]) -> Iterable[DecisionRecord]:
     return (record for record in records if isinstance(record, DecisionRecord))
 
 
-def first_of(decision: Decision) -> str:
-    return decision.choice.model if isinstance(decision.choice, Call) else NOBODY
+def heard(records: Iterable[Record], told: list[FeedbackRecord]) -> Iterator[Record]:
+    """The same records; what callers said is gathered in passing."""
+    for record in records:
+        if isinstance(record, FeedbackRecord):
+            told.append(record)
+        yield record
+
+
+def decided_by(policy: Policy, record: DecisionRecord) -> Decided:
+    return Decided(policy, decide(policy, record.facts, record.estimate, record.snapshot))
 
 
 def charged(policy: Policy, model: str, record: DecisionRecord) -> float:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 import msgspec
 
 from gateway.decisions.record import NOBODY, DecisionRecord, FeedbackRecord, Record
+from gateway.decisions.worth import last_words
 from policies.decision import Reject
 
 
@@ -114,12 +115,8 @@ def summary(records: Iterable[Record]) -> Summary:
 
 
 def join(tally: Tally) -> int:
-    """Give every word to the request that it is of, whichever came first; how many are of none."""
-    stray = 0
-    for told in tally.told:
-        model = tally.answered_by.get((told.tenant, told.request_id))
-        if model is None:
-            stray += 1
-        else:
-            tally.sums[model].rate(told)
-    return stray
+    """Give the last word on every request to who answered it, whichever came first; how many words are of none."""
+    for key, told in last_words(tally.told).items():
+        if key in tally.answered_by:
+            tally.sums[tally.answered_by[key]].rate(told)
+    return sum((told.tenant, told.request_id) not in tally.answered_by for told in tally.told)

@@ -232,7 +232,7 @@ async def test_the_command_replays_and_compares(tmp_path: Path, monkeypatch: pyt
     assert found["flips"] == [{"before": "small", "after": "large", "decisions": 3}]
     assert found["after_microusd"] == pytest.approx(5 * found["before_microusd"])
     assert "(+400.0%)" in table.stderr
-    assert "Not estimated" in table.stderr
+    assert "cost: not estimated" in table.stderr
     assert nothing.exit_code == 2
     assert "holds no segment" in nothing.stderr
 

@@ -81,7 +81,7 @@ kept = keep_log(folder, start=False)
 kept.log.policy_loaded(policy, TEXT)
 for i in range(600):
     kept.log.settled(judged(policy, i), settlement(i))
-resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
 kept.log._empty()
 lost = sum(kept.lost)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
