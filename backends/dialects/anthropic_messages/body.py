@@ -1,6 +1,7 @@
-"""The body of a Messages request as msgspec checks it. A field that is not named here is refused by its name.
+"""The body of a Messages request as msgspec checks it, as far as another dialect has words for it.
 
-What stands here is what `chat.py` maps; the README has it as a table. Every optional field may be null.
+What stands here is what `chat.py` and `turns.py` map. Every optional field may be null. The docstrings of blocks are what
+`MAPPING.md` says of them.
 """
 
 from typing import Annotated, Any, Literal
@@ -15,6 +16,8 @@ CacheControl = dict[str, Any] | None
 
 
 class Text(msgspec.Struct, tag="text", forbid_unknown_fields=True):
+    """`content`: a lone one a string, several a list of parts"""
+
     text: str
     cache_control: CacheControl = None
     citations: Annotated[list[Any], Meta(max_length=0)] | None = None
@@ -30,16 +33,22 @@ class Url(msgspec.Struct, tag="url", forbid_unknown_fields=True):
 
 
 class Image(msgspec.Struct, tag="image", forbid_unknown_fields=True):
+    """a part `image_url`; `base64` as a data URL"""
+
     source: Base64 | Url
     cache_control: CacheControl = None
 
 
 class Thinking(msgspec.Struct, tag="thinking", forbid_unknown_fields=True):
+    """`reasoning_content`; its signature means nothing to other models. An engine in this process does not read it"""
+
     thinking: str
     signature: str = ""
 
 
 class ToolUse(msgspec.Struct, tag="tool_use", forbid_unknown_fields=True):
+    """`tool_calls`"""
+
     id: str
     name: str
     input: dict[str, Any]
@@ -47,6 +56,8 @@ class ToolUse(msgspec.Struct, tag="tool_use", forbid_unknown_fields=True):
 
 
 class ToolResult(msgspec.Struct, tag="tool_result", forbid_unknown_fields=True):
+    """a turn of role `tool`, text only; with `is_error` its words begin with `Error: `"""
+
     tool_use_id: Annotated[str, Meta(min_length=1)]
     content: str | list[Text] | None = None
     is_error: bool | None = None
@@ -57,7 +68,7 @@ Block = Text | Image | Thinking | ToolUse | ToolResult
 
 
 class Turn(msgspec.Struct, forbid_unknown_fields=True):
-    role: Literal["user", "assistant"]
+    role: Literal["user", "assistant", "system"]
     content: str | list[Block]
 
 
@@ -105,7 +116,7 @@ class Format(msgspec.Struct, tag="json_schema", forbid_unknown_fields=True):
 
 
 class OutputConfig(msgspec.Struct, forbid_unknown_fields=True):
-    effort: Literal["low", "medium", "high"] | None = None
+    effort: Literal["low", "medium", "high", "xhigh"] | None = None
     format: Format | None = None
 
 

@@ -1,35 +1,34 @@
-"""A Messages body as a Chat Completions body: one line for each field, each exact."""
+"""A Messages body as a Chat Completions body: one row for each field, each exact."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from backends.dialects.anthropic_messages.body import AnyTool, Auto, Body, Choice, NoTool, OneTool, Tool
 from backends.dialects.anthropic_messages.turns import ChatTurn, chat_turns, content_of
+from backends.dialects.table import Field
+
+Write = Callable[[Body], Mapping[str, Any]]
+Row = Field[Write]
 
 TIERS = {"auto": "auto", "standard_only": "default"}
 
 
 def chat_body(body: Body) -> dict[str, Any]:
     """Raises RequestFault. What the client left open stays open."""
-    config, choice = body.output_config, body.tool_choice
-    fields = {
-        "model": body.model,
-        "messages": [*_system(body), *_turns(body)],
-        "max_tokens": body.max_tokens,
-        "stream": body.stream,
-        "stop": body.stop_sequences or None,
-        "temperature": body.temperature,
-        "top_p": body.top_p,
-        "top_k": body.top_k,
-        "tools": [_tool(tool) for tool in body.tools] if body.tools else None,
-        "tool_choice": _choice(choice) if choice is not None else None,
-        "parallel_tool_calls": False if _one_call(choice) else None,
-        "response_format": _format(config.format.schema) if config and config.format else None,
-        "reasoning_effort": config.effort if config else None,
-        "user": body.metadata.user_id if body.metadata else None,
-        "service_tier": TIERS[body.service_tier] if body.service_tier else None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    return {name: value for row in FIELDS for name, value in row.write(body).items() if value is not None}
+
+
+def same(name: str, told: str = "the same") -> Row:
+    return Field(name, name, told, lambda body: {name: getattr(body, name)})
+
+
+def silent(name: str, told: str) -> Row:
+    """Says nothing that another server could heed."""
+    return Field(name, "", told, lambda body: {})
+
+
+def _messages(body: Body) -> Mapping[str, Any]:
+    return {"messages": [*_system(body), *_turns(body)]}
 
 
 def _system(body: Body) -> list[ChatTurn]:
@@ -44,6 +43,10 @@ def _turns(body: Body) -> Iterator[ChatTurn]:
         yield from chat_turns(turn, f"messages[{index}]")
 
 
+def _tools(body: Body) -> Mapping[str, Any]:
+    return {"tools": [_tool(tool) for tool in body.tools] if body.tools else None}
+
+
 def _tool(tool: Tool) -> dict[str, Any]:
     function: dict[str, Any] = {"name": tool.name, "parameters": tool.input_schema}
     if tool.description is not None:
@@ -53,7 +56,15 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _choice(choice: Choice) -> str | dict[str, Any]:
+def _tool_choice(body: Body) -> Mapping[str, Any]:
+    choice = body.tool_choice
+    if choice is None:
+        return {}
+    alone = isinstance(choice, Auto | AnyTool | OneTool) and choice.disable_parallel_tool_use
+    return {"tool_choice": _chosen(choice), "parallel_tool_calls": False if alone else None}
+
+
+def _chosen(choice: Choice) -> str | dict[str, Any]:
     match choice:
         case Auto():
             return "auto"
@@ -65,9 +76,53 @@ def _choice(choice: Choice) -> str | dict[str, Any]:
             return {"type": "function", "function": {"name": name}}
 
 
-def _one_call(choice: Choice | None) -> bool:
-    return isinstance(choice, Auto | AnyTool | OneTool) and bool(choice.disable_parallel_tool_use)
+def _output_config(body: Body) -> Mapping[str, Any]:
+    config = body.output_config
+    if config is None:
+        return {}
+    format = _format(config.format.schema) if config.format is not None else None
+    return {"response_format": format, "reasoning_effort": config.effort}
 
 
 def _format(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+
+
+FIELDS: tuple[Row, ...] = (
+    same("model"),
+    Field("messages", "messages", "turns, the last of which is the user's; see below", _messages),
+    silent("system", "a first turn of role `system`"),
+    same("max_tokens", "the same; it is required, but not for counting"),
+    same("stream"),
+    Field("stop_sequences", "stop", "the same, four at most", lambda body: {"stop": body.stop_sequences or None}),
+    same("temperature"),
+    same("top_p"),
+    same("top_k"),
+    Field("tools", "tools", "of type `custom`: functions", _tools),
+    Field(
+        "tool_choice",
+        "tool_choice, parallel_tool_calls",
+        "`any` is `required`, `tool` the named function",
+        _tool_choice,
+    ),
+    silent("thinking", "only `disabled` and `adaptive`, which is what happens unasked"),
+    Field(
+        "output_config",
+        "response_format, reasoning_effort",
+        "`format` is a strict `json_schema`, `effort` the same from `low` to `xhigh`",
+        _output_config,
+    ),
+    Field(
+        "metadata",
+        "user",
+        "`user_id`",
+        lambda body: {"user": body.metadata.user_id if body.metadata is not None else None},
+    ),
+    Field(
+        "service_tier",
+        "service_tier",
+        "`auto`, and `default` for `standard_only`",
+        lambda body: {"service_tier": TIERS[body.service_tier] if body.service_tier is not None else None},
+    ),
+    silent("cache_control", "left out: prefixes are kept unasked"),
+)

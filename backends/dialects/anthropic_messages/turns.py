@@ -18,6 +18,8 @@ def chat_turns(turn: Turn, at: str) -> Iterator[ChatTurn]:
     """One turn becomes several where it answers tool calls. Raises RequestFault."""
     if isinstance(turn.content, str):
         yield {"role": turn.role, "content": turn.content}
+    elif turn.role == "system":
+        yield {"role": "system", "content": content_of(list(_told(turn.content, at)))}
     elif turn.role == "assistant":
         yield _answer(turn.content, at)
     else:
@@ -27,6 +29,14 @@ def chat_turns(turn: Turn, at: str) -> Iterator[ChatTurn]:
 def content_of(blocks: list[Text]) -> str | list[dict[str, Any]]:
     """A lone text is a string: not every server reads a list."""
     return blocks[0].text if len(blocks) == 1 else [_part(block) for block in blocks]
+
+
+def _told(blocks: list[Block], at: str) -> Iterator[Text]:
+    for index, block in enumerate(blocks):
+        if not isinstance(block, Text):
+            where = f"{at}.content[{index}]"
+            raise RequestFault(f"{where}: a block of this type has no place in a turn of the system.", where)
+        yield block
 
 
 def _asked(blocks: list[Block], at: str) -> Iterator[ChatTurn]:

@@ -6,7 +6,7 @@ import msgspec
 
 from backends.messages import Usage
 
-_STATUS_BY_WORD = {
+STATUS_BY_WORD = {
     "invalid_request_error": 400,
     "BadRequestError": 400,
     "context_length_exceeded": 400,
@@ -96,7 +96,7 @@ def read_usage(raw: bytes) -> Usage | None:
 
 def _status(code: object, kind: object, default: int) -> int:
     words = [word for word in (code, kind) if isinstance(word, str)]
-    return next((_STATUS_BY_WORD[word] for word in words if word in _STATUS_BY_WORD), default)
+    return next((STATUS_BY_WORD[word] for word in words if word in STATUS_BY_WORD), default)
 
 
 def _text(value: Any) -> str | None:

@@ -1,14 +1,10 @@
 """Content blocks as turns of Chat Completions: what is exact, and what is refused by name."""
 
 import json
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import msgspec
 import pytest
 
-from backends.dialects.anthropic_messages import request
-from backends.dialects.anthropic_messages.body import Block, Body
 from backends.dialects.anthropic_messages.request import read_messages, read_to_count
 from backends.messages import ChatRequest
 
@@ -101,12 +97,3 @@ def test_a_history_may_be_counted_whoever_spoke_last() -> None:
     body = {"model": "m", "messages": [user(TEXT), assistant(TEXT)]}
 
     assert len(read_to_count(json.dumps(body).encode()).messages) == 2
-
-
-def test_the_table_of_the_readme_has_every_field_and_block() -> None:
-    table = (Path(request.__file__).parent / "README.md").read_text().split("## Why")[0]
-    blocks = [kind.__struct_config__.tag for kind in get_args(Block)]
-    fields = [field.name for field in msgspec.structs.fields(Body)]
-
-    assert [name for name in fields if f"`{name}`" not in table] == []
-    assert [tag for tag in blocks if f"block `{tag}`" not in table] == []

@@ -32,7 +32,7 @@ def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:
     """Raises RequestFault."""
     if request.unmapped is not None:
         raise RequestFault(request.unmapped.message, request.unmapped.param)
-    made: dict[str, Any] = {"max_tokens": output_tokens}
+    made: dict[str, Any] = {}
     for name, raw in _FIELDS.decode(request.raw).items():
         if bytes(raw) == b"null":
             continue
@@ -40,7 +40,7 @@ def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:
             raise no_words(name)
         for key, value in BY_NAME[name].write(raw, name).items():
             made[key] = {**made[key], **value} if isinstance(value, dict) and key in made else value
-    return _with_choice(made)
+    return _with_choice({**made, "max_tokens": request.max_tokens or output_tokens})
 
 
 def _with_choice(made: dict[str, Any]) -> dict[str, Any]:

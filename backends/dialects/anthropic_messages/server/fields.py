@@ -12,6 +12,7 @@ import msgspec
 from backends.dialects.anthropic_messages.server.tools import choice_of, tools_of
 from backends.dialects.anthropic_messages.server.turns import spoken
 from backends.dialects.faults import RequestFault
+from backends.dialects.table import Field
 
 Made = Mapping[str, Any]
 """Fields of a Messages body; values may be raw JSON. Objects that several fields write to are put together."""
@@ -20,21 +21,15 @@ Write = Callable[[msgspec.Raw, str], Made]
 """The value of the field with this name. Raises RequestFault."""
 
 
-class Field(msgspec.Struct, frozen=True):
-    """`to` is where it goes, "" where nothing is written; `told` is for people."""
-
-    name: str
-    to: str
-    told: str
-    write: Write
+Row = Field[Write]
 
 
-def same(name: str, to: str = "", told: str = "the same") -> Field:
+def same(name: str, to: str = "", told: str = "the same") -> Row:
     """The value as it was written."""
     return Field(name, to or name, told, lambda raw, _: {to or name: raw})
 
 
-def idle(name: str, *values: object) -> Field:
+def idle(name: str, *values: object) -> Row:
     """Values that ask for nothing are left out; any other has no counterpart."""
 
     def write(raw: msgspec.Raw, name: str) -> Made:
@@ -45,19 +40,19 @@ def idle(name: str, *values: object) -> Field:
     return Field(name, "", f"only {', '.join(map(shown, values))}, which asks for nothing", write)
 
 
-def refused(name: str) -> Field:
+def refused(name: str) -> Row:
     def write(raw: msgspec.Raw, name: str) -> Made:
         raise no_words(name)
 
     return Field(name, "", "refused", write)
 
 
-def free(name: str, told: str) -> Field:
+def free(name: str, told: str) -> Row:
     """Changes no answer."""
     return Field(name, "", f"left out: {told}", lambda raw, _: {})
 
 
-def chosen(name: str, to: str, words: Mapping[str, Made], told: str) -> Field:
+def chosen(name: str, to: str, words: Mapping[str, Made], told: str) -> Row:
     """One of a few words."""
 
     def write(raw: msgspec.Raw, name: str) -> Made:
@@ -147,7 +142,7 @@ TIERS: Mapping[str, Made] = MappingProxyType(
     {"auto": {"service_tier": "auto"}, "default": {"service_tier": "standard_only"}}
 )
 
-FIELDS: tuple[Field, ...] = (
+FIELDS: tuple[Row, ...] = (
     Field("model", "model", "the name that the server knows it by", lambda raw, _: {}),
     Field("messages", "messages, system", "turns; see below", lambda raw, _: spoken(raw)),
     same("max_completion_tokens", "max_tokens"),
@@ -188,4 +183,4 @@ FIELDS: tuple[Field, ...] = (
     free("prompt_cache_key", "it may save time and changes no answer"),
     free("prompt_cache_retention", "it may save time and changes no answer"),
 )
-BY_NAME: Mapping[str, Field] = MappingProxyType({field.name: field for field in FIELDS})
+BY_NAME: Mapping[str, Row] = MappingProxyType({field.name: field for field in FIELDS})

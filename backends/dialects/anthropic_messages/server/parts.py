@@ -1,7 +1,5 @@
-"""Parts of a turn's content as content blocks: words, pictures, PDF files."""
+"""Parts of a turn's content as content blocks: words, pictures, PDF files. Their docstrings stand in `MAPPING.md`."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -13,12 +11,14 @@ Block = dict[str, Any]
 
 
 class Words(msgspec.Struct, tag="text", forbid_unknown_fields=True):
+    """a block `text`"""
+
     text: str
     cache_control: msgspec.Raw = _NOTHING
 
 
 class Refusal(msgspec.Struct, tag="refusal", forbid_unknown_fields=True):
-    """Words in the field that is for refusals; this dialect has one field for all words."""
+    """a block `text`: the dialect has one kind of words"""
 
     refusal: str
 
@@ -31,6 +31,8 @@ class _Address(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Picture(msgspec.Struct, tag="image_url", forbid_unknown_fields=True):
+    """a block `image`: a data URL (JPEG, PNG, GIF, WebP) is `base64`, any other `url`; `detail` is not `low`"""
+
     image_url: _Address
     cache_control: msgspec.Raw = _NOTHING
 
@@ -41,22 +43,14 @@ class _Data(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class File(msgspec.Struct, tag="file", forbid_unknown_fields=True):
+    """a block `document`: a PDF in `file_data`, `filename` is its `title`"""
+
     file: _Data
     cache_control: msgspec.Raw = _NOTHING
 
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 PDF = ("application/pdf",)
-
-PARTS: Mapping[str, str] = MappingProxyType(
-    {
-        "text": "block `text`",
-        "refusal": "block `text`",
-        "image_url": "block `image`: a data URL is `base64` (JPEG, PNG, GIF, WebP), any other address `url`; not `detail` low",
-        "file": "block `document`: a PDF in `file_data`, `filename` is its `title`",
-    }
-)
-"""What becomes of each part, for people; `cache_control` goes along. A part of any other type is refused."""
 
 
 def text_of(words: Words | Refusal) -> Block:

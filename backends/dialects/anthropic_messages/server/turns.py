@@ -18,14 +18,16 @@ class _Role(msgspec.Struct):
     role: str
 
 
-class _Told(msgspec.Struct, forbid_unknown_fields=True):
-    """What the system or its developer says."""
+class Told(msgspec.Struct, forbid_unknown_fields=True):
+    """`system` before the first turn, later a turn of role `system`"""
 
     role: str
     content: Strings
 
 
-class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """a turn of role `user`; what follows results of tools is part of their turn"""
+
     role: str
     content: str | list[Words | Picture | File]
 
@@ -42,8 +44,8 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     index: int = 0
 
 
-class _Answered(msgspec.Struct, forbid_unknown_fields=True):
-    """`reasoning` under either name is left out: what was thought before is not read again, and bears no signature."""
+class Answered(msgspec.Struct, forbid_unknown_fields=True):
+    """a turn of role `assistant`, not the last; `tool_calls` are blocks `tool_use`; reasoning is left out"""
 
     role: str
     content: str | list[Words | Refusal] | None = None
@@ -57,18 +59,26 @@ class _Answered(msgspec.Struct, forbid_unknown_fields=True):
     name: None = None
 
 
-class _Result(msgspec.Struct, forbid_unknown_fields=True):
+class Result(msgspec.Struct, forbid_unknown_fields=True):
+    """a block `tool_result`; those that follow each other are one turn of role `user`"""
+
     role: str
     tool_call_id: str
     content: Strings
 
 
+ROLES: Mapping[str, type[Told | Asked | Answered | Result]] = {
+    "system": Told,
+    "developer": Told,
+    "user": Asked,
+    "assistant": Answered,
+    "tool": Result,
+}
+"""A turn of each role; the docstrings stand in `MAPPING.md`."""
+
 _TURNS = msgspec.json.Decoder(list[msgspec.Raw])
 _ROLE = msgspec.json.Decoder(_Role)
-_TOLD = msgspec.json.Decoder(_Told)
-_ASKED = msgspec.json.Decoder(_Asked)
-_ANSWERED = msgspec.json.Decoder(_Answered)
-_RESULT = msgspec.json.Decoder(_Result)
+_DECODERS = {role: msgspec.json.Decoder(kind) for role, kind in ROLES.items()}
 _ARGUMENTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -88,15 +98,15 @@ class _Script:
         else:
             self.turns.append({"role": "system", "content": _plain(content)})
 
-    def answer(self, turn: _Answered, at: str) -> None:
+    def answer(self, turn: Answered, at: str) -> None:
         self.close()
         self.turns.append({"role": "assistant", "content": _said(turn, at)})
 
-    def result(self, result: _Result) -> None:
+    def result(self, result: Result) -> None:
         block = {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": _plain(result.content)}
         self._results.append(block)
 
-    def ask(self, turn: _Asked, at: str) -> None:
+    def ask(self, turn: Asked, at: str) -> None:
         """The results of the calls before it begin the same turn."""
         content = turn.content
         if isinstance(content, str) and not self._results:
@@ -125,15 +135,15 @@ def spoken(raw: msgspec.Raw) -> Mapping[str, Any]:
 
 
 def _say(script: _Script, raw: bytes, at: str) -> None:
-    role = _ROLE.decode(raw).role
-    if role == "user":
-        script.ask(decode_body(_ASKED, raw, at), at)
-    elif role == "assistant":
-        script.answer(decode_body(_ANSWERED, raw, at), at)
-    elif role == "tool":
-        script.result(decode_body(_RESULT, raw, at))
+    turn = decode_body(_DECODERS[_ROLE.decode(raw).role], raw, at)
+    if isinstance(turn, Asked):
+        script.ask(turn, at)
+    elif isinstance(turn, Answered):
+        script.answer(turn, at)
+    elif isinstance(turn, Result):
+        script.result(turn)
     else:
-        script.tell(decode_body(_TOLD, raw, at).content)
+        script.tell(turn.content)
 
 
 def _system(told: list[str | Block]) -> Mapping[str, Any]:
@@ -149,7 +159,7 @@ def _plain(content: Strings) -> str | list[Block]:
     return content if isinstance(content, str) else [text_of(words) for words in content]
 
 
-def _said(turn: _Answered, at: str) -> str | list[Block]:
+def _said(turn: Answered, at: str) -> str | list[Block]:
     """A string stays one where nothing stands beside it. The dialect knows no empty text."""
     calls = turn.tool_calls or []
     if isinstance(turn.content, str) and not calls and not turn.refusal:
