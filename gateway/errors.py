@@ -10,7 +10,7 @@ RouterError                 whose fault          code                          s
 │  ├─ NotFound                                   not_found                     404     never        invalid_request_error
 │  ├─ UnknownModel                               model_not_found               404     never        invalid_request_error
 │  ├─ MethodNotAllowed                           method_not_allowed            405     never        invalid_request_error
-│  ├─ SlowBody                                   request_timeout               408     safe         timeout_error
+│  ├─ SlowRequest                                request_timeout               408     safe         timeout_error
 │  ├─ TooLarge                                   request_too_large             413     never        invalid_request_error
 │  ├─ BadEncoding                                unsupported_encoding          415     never        invalid_request_error
 │  ├─ HeadersTooLarge                            headers_too_large             431     never        invalid_request_error
@@ -35,6 +35,7 @@ RouterError                 whose fault          code                          s
 └─ OurFault                 us
    ├─ Unavailable                                unavailable                   503     safe         overloaded_error
    ├─ Busy                                       too_many_in_flight            429     safe         rate_limit_error
+   ├─ Crowded                                    too_many_connections          503     safe         overloaded_error
    ├─ Draining                                   draining                      503     safe         overloaded_error
    └─ Internal                                   internal_error                500     never        internal_error
 """
@@ -110,7 +111,7 @@ class MethodNotAllowed(ClientFault):
     code, status = "method_not_allowed", 405
 
 
-class SlowBody(ClientFault):
+class SlowRequest(ClientFault):
     code, status, retry, type = "request_timeout", 408, "safe", "timeout_error"
 
 
@@ -226,6 +227,10 @@ class Unavailable(OurFault):
 
 class Busy(OurFault):
     code, status, retry, type = "too_many_in_flight", 429, "safe", "rate_limit_error"
+
+
+class Crowded(OurFault):
+    code, status, retry, type = "too_many_connections", 503, "safe", "overloaded_error"
 
 
 class Draining(OurFault):

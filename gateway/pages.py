@@ -1,13 +1,12 @@
-"""The small endpoints: models, health, metrics, and a decision without an answer."""
+"""The small endpoints: health, metrics, and a decision without an answer."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from backends.dialects.openai_chat.body import LONGEST_NAME
 from backends.dialects.openai_chat.request import read_chat
 from gateway.control.health import Health, Verdict, health_of, verdict_of
-from gateway.errors import ModelForbidden, NotFound, Unauthorised, UnknownModel
+from gateway.errors import NotFound, Unauthorised
 from gateway.house import Gateway
 from gateway.request.chat import read_request
 from gateway.request.faults import from_reject
@@ -20,25 +19,13 @@ from gateway.route_text import route_text
 from gateway.telemetry.observe import METRICS_CONTENT_TYPE, NullObservation
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
-from policies.facts import AUTO, Facts
+from policies.facts import Facts
 
 Page = Callable[[Gateway, Scope, Receive, Send], Awaitable[None]]
 
 TEXT = "text/plain; charset=utf-8"
 
 NO_CACHE = {"cache-control": "no-store"}
-
-
-class ModelCard(msgspec.Struct, frozen=True):
-    id: str
-    created: int
-    object: str = "model"
-    owned_by: str = "turnout"
-
-
-class ModelList(msgspec.Struct, frozen=True):
-    data: list[ModelCard]
-    object: str = "list"
 
 
 class RouteAnswer(msgspec.Struct, frozen=True):
@@ -55,28 +42,6 @@ def who_asks(gateway: Gateway, scope: Scope) -> tuple[Principal, Mapping[str, st
     headers = read_headers(scope["headers"])
     refuse_early(scope, headers, gateway.limits)
     return gateway.identity.identify(headers), headers
-
-
-def cards(gateway: Gateway, principal: Principal) -> Iterator[ModelCard]:
-    """`auto`, and the models that this key may name."""
-    for name in (AUTO, *gateway.live.policy.models):
-        if name == AUTO or principal.may_use(name):
-            yield ModelCard(name, gateway.started_at)
-
-
-async def list_models(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    principal, _ = who_asks(gateway, scope)
-    await send_whole(send, 200, msgspec.json.encode(ModelList(list(cards(gateway, principal)))), {})
-
-
-async def show_model(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    principal, _ = who_asks(gateway, scope)
-    name = scope["path"].rstrip("/").rpartition("/models/")[2]
-    if name != AUTO and name not in gateway.live.policy.models:
-        raise UnknownModel(f"There is no model {name[:LONGEST_NAME]!r} here.", param="model")
-    if name != AUTO and not principal.may_use(name):
-        raise ModelForbidden(f"This key may not use {name!r}.", param="model")
-    await send_whole(send, 200, msgspec.json.encode(ModelCard(name, gateway.started_at)), {})
 
 
 async def alive(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:

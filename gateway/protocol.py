@@ -1,7 +1,9 @@
-"""uvicorn's HTTP/1.1 with bounds on what it waits for: bytes and time of a head, time of a body that nobody reads.
+"""uvicorn's HTTP/1.1 with bounds on what it waits for: bytes and time of a head, time of a body that nobody reads, and how
+many connections there are.
 
 Without them, a connection that says nothing, sends one header for ever, or goes on with a body that was refused, lives as
-long as it likes. And an offer to upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the body.
+long as it likes. What is no HTTP, or comes too late, is refused in the envelope of every other error. And an offer to
+upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the body.
 """
 
 import asyncio
@@ -9,12 +11,17 @@ from array import array
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gateway.errors import BadRequest, RouterError, SlowRequest
+from gateway.request.unasked import as_bytes, turn_away
 from gateway.settings import Limits
 
 READ_BYTES = 262_144
 """The most that one read may hold: behind a whole head there may be that much of a body."""
+
+CROWD = 128
+"""Connections beyond the limit whose requests are refused in words; whoever comes behind them is hung up on."""
 
 OFFER = frozenset((b"connection", b"upgrade", b"http2-settings"))
 """What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
@@ -45,9 +52,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._awaits_head = True
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
+        self.url = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
         super().connection_made(transport)
+        crowd = len(self.connections) - self.limits.connections
+        if crowd > CROWD:
+            transport.abort()
+        elif crowd > 0:
+            self.app = turn_away
         self._arm()
 
     def data_received(self, data: bytes) -> None:
@@ -94,9 +107,45 @@ class BoundedProtocol(HttpToolsProtocol):
         self._disarm()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP. A whole request before it is still owed its answer, and is the last one here."""
+        if self.pipeline:
+            self.transport.close()
+        elif not self._owes_answer:
+            self._hang_up(BadRequest("What came is not a request of HTTP/1.1."))
+        elif self.cycle.more_body:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            unframed = BadRequest("The body is not framed as the head says.")
+            self._hang_up(None if self.cycle.response_started else unframed)
+        else:
+            self.cycle.keep_alive = False
+
+    @property
+    def _owes_answer(self) -> bool:
+        latest: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn's types say
+        return latest is not None and not latest.response_complete
+
+    def _hang_up(self, error: RouterError | None = None) -> None:
+        if error is not None and not self.transport.is_closing():
+            self.transport.write(as_bytes(error, self.url))
+        self.transport.close()
+
+    def _late(self) -> None:
+        """Who said nothing is told nothing. What follows a request, say the line end of an old client, may wait for its
+        answer."""
+        self._deadline = None
+        if self._awaits_head and self._owes_answer:
+            self._arm()
+        elif self._awaits_head and self._head_bytes:
+            within = f"{self.limits.head_read_s:g} s"
+            self._hang_up(SlowRequest(f"The head of the request did not arrive within {within}."))
+        else:
+            self._hang_up()
+
     def _arm(self, within_s: float = 0.0) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(within_s or self.limits.head_read_s, self.transport.close)
+            self._deadline = self.loop.call_later(within_s or self.limits.head_read_s, self._late)
 
     def _disarm(self) -> None:
         if self._deadline is not None:

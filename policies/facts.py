@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-Ability = Literal["tools", "json_schema", "vision", "audio", "logprobs", "reasoning"]
+Ability = Literal["tools", "json_schema", "vision", "audio", "logprobs", "reasoning", "embeddings"]
 
 AUTO = "auto"
 """The model name by which a client asks to be routed."""
@@ -26,7 +26,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     with its last answer. `headers` holds only those that the policy reads, names in
     lower case. `allowed_models` is None when the caller may use every model. `prefix` is a stable name of how the prompt
     begins (its first block key in hex), or "": equal candidates are then told apart alike for equal prefixes. `choices` is
-    how many answers are asked for. `uncarried` holds the models whose dialect has no words for the request.
+    how many answers are asked for. `longest_tokens` is what one window must hold where the prompt is several texts that
+    stand for themselves (embeddings), 0 where it is one. `uncarried` holds the models whose dialect has no words for the
+    request.
     """
 
     requested: str = AUTO
@@ -45,6 +47,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     allowed_models: frozenset[str] | None = None
     prefix: str = ""
     choices: int = 1
+    longest_tokens: int = 0
     uncarried: Mapping[str, Uncarried] = {}
 
     def tokens_for(self, model: str) -> int:

@@ -48,8 +48,8 @@ def estimate_prompt(request: ChatRequest) -> int:
     text = b"\n".join(message.text.encode("utf-8", "replace") for message in turns)
     calls = b"".join(msgspec.json.encode(message.tool_calls) for message in turns if message.tool_calls)
     tools = msgspec.json.encode(request.tools) if request.tools else b""
-    images = sum(message.images for message in turns)
-    return estimate_tokens(text + calls + tools) + TOKENS_PER_TURN * (len(turns) + 1) + TOKENS_PER_IMAGE * images
+    images, ids = sum(message.images for message in turns), sum(message.tokens for message in turns)
+    return estimate_tokens(text + calls + tools) + ids + TOKENS_PER_TURN * (len(turns) + 1) + TOKENS_PER_IMAGE * images
 
 
 def prefix_blocks(request: ChatRequest, revision: str, salt: bytes) -> tuple[bytes, ...]:

@@ -10,6 +10,7 @@ from backends.messages import ChatRequest
 from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.request.affinity import Affinity
+from gateway.request.bounds import refuse_many
 from gateway.request.carried import with_headers
 from gateway.request.cascade import Cascade
 from gateway.request.drive import drive
@@ -152,6 +153,5 @@ async def read_request(receive: Receive, limits: Limits, read: Callable[[bytes],
         request = read(body)
     except RequestFault as fault:
         raise BadRequest(fault.message, param=fault.param, code=fault.code) from fault
-    if len(request.messages) > limits.messages:
-        raise BadRequest(f"There are more than {limits.messages} messages.", param="messages")
+    refuse_many(request, limits)
     return request

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from backends.messages import ChatRequest
-from backends.remote.prompt import estimate_prompt
+from backends.remote.prompt import estimate_prompt, estimate_tokens
 from backends.upstream import Prepared
 from classifiers.question import Question
 from gateway.request.identity import Principal
@@ -31,14 +31,22 @@ def facts_of(
         stream=request.stream,
         tools=len(request.tools),
         images=images,
-        user_turns=sum(message.role == "user" for message in request.messages),
+        user_turns=1 if request.asks == "embeddings" else sum(turn.role == "user" for turn in request.messages),
         tenant=principal.tenant,
         plan=principal.plan,
         headers={name: headers[name] for name in headers_read if name in headers},
         allowed_models=principal.models,
         choices=request.n,
         prefix=next((measured.blocks[0].hex() for measured in prepared.values() if measured.blocks), ""),
+        longest_tokens=longest_of(request),
     )
+
+
+def longest_of(request: ChatRequest) -> int:
+    """Of texts that stand for themselves, the longest."""
+    if request.asks != "embeddings":
+        return 0
+    return max(estimate_tokens(turn.text.encode("utf-8", "replace")) + turn.tokens for turn in request.messages)
 
 
 def history_of(request: ChatRequest, prompt_tokens: int) -> int:
@@ -52,6 +60,8 @@ def history_of(request: ChatRequest, prompt_tokens: int) -> int:
 
 def needs_of(request: ChatRequest, images: int) -> Iterator[Ability]:
     """Abilities without which a model would answer wrongly: a history with tool turns needs the tool template too."""
+    if request.asks == "embeddings":
+        yield "embeddings"
     if request.tools or any(message.tool_calls or message.role == "tool" for message in request.messages):
         yield "tools"
     if (request.response_format or {}).get("type", "text") != "text":

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from gateway.errors import BadEncoding, BadRequest, HeadersTooLarge, Left, SlowBody, TooLarge
+from gateway.errors import BadEncoding, BadRequest, HeadersTooLarge, Left, SlowRequest, TooLarge
 from gateway.settings import Limits
 
 Scope = MutableMapping[str, Any]
@@ -32,6 +32,8 @@ def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def refuse_early(scope: Scope, headers: Mapping[str, str], limits: Limits) -> None:
     """What the head alone gives away. Raises HeadersTooLarge, BadRequest, BadEncoding, TooLarge."""
+    if len(scope["headers"]) > limits.headers:
+        raise HeadersTooLarge(f"There are {len(scope['headers'])} headers; {limits.headers} are allowed.")
     size = sum(len(name) + len(value) for name, value in scope["headers"])
     if size > limits.header_bytes:
         raise HeadersTooLarge(f"The headers have {size} bytes; {limits.header_bytes} are allowed.")
@@ -56,17 +58,22 @@ def too_large(limits: Limits) -> TooLarge:
 
 
 async def read_body(receive: Receive, limits: Limits) -> bytes:
-    """The whole body. Raises TooLarge (also for chunked bodies), SlowBody, Left."""
+    """The whole body. Raises TooLarge (also for chunked bodies), SlowRequest, Left."""
     try:
-        async with asyncio.timeout(limits.body_read_s):
-            return await _collect(receive, limits)
+        async with asyncio.timeout(limits.body_read_s) as deadline:
+            return await _collect(receive, limits, deadline)
     except TimeoutError:
-        raise SlowBody(f"The body did not arrive within {limits.body_read_s:g} s.") from None
+        raise SlowRequest(
+            f"The body did not arrive within {limits.body_read_s:g} s and a second more for every "
+            f"{limits.body_bytes_per_s} bytes of it."
+        ) from None
 
 
-async def _collect(receive: Receive, limits: Limits) -> bytes:
+async def _collect(receive: Receive, limits: Limits, deadline: asyncio.Timeout) -> bytes:
+    """Every part that comes earns the next one its time."""
     parts: list[bytes] = []
-    size = 0
+    size, until = 0, deadline.when()
+    assert until is not None
     while True:
         event = await receive()
         if event["type"] != "http.request":
@@ -77,6 +84,7 @@ async def _collect(receive: Receive, limits: Limits) -> bytes:
             raise too_large(limits)
         if not event.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+        deadline.reschedule(until + size / limits.body_bytes_per_s)
 
 
 def refuse_deep(body: bytes, limit: int) -> None:

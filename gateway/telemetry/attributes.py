@@ -58,9 +58,11 @@ def _estimated(estimate: Estimate | None) -> dict[str, Value]:
     return {names.DIFFICULTY: p_good, names.ESTIMATE_US: estimate.took_us}
 
 
-def asked(call: Call, number: int, predicted_tokens: int | None, stream: bool, redactor: Redactor) -> dict[str, Value]:
+def asked(
+    call: Call, number: int, predicted_tokens: int | None, stream: bool, redactor: Redactor, *, operation: str
+) -> dict[str, Value]:
     known: dict[str, Value] = {
-        names.OPERATION: names.CHAT,
+        names.OPERATION: operation,
         names.REQUEST_MODEL: call.model,
         names.REQUEST_STREAM: stream,
         names.REPLICA: redactor.clean(call.replica),

@@ -50,6 +50,7 @@ class RequestTrace:
         self._within = set_span_in_context(span, Context())
         self._latest: AttemptTrace | None = None
         self._stream = False
+        self._operation = names.CHAT
 
     @property
     def trace_id(self) -> str:
@@ -60,6 +61,7 @@ class RequestTrace:
     def decided(self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None) -> None:
         """One span over the time that deciding took, which has just passed."""
         self._stream = facts.stream
+        self._operation = names.EMBEDDINGS if "embeddings" in facts.needs else names.CHAT
         if not self._span.is_recording():
             return
         end = time.time_ns()
@@ -74,7 +76,7 @@ class RequestTrace:
     def attempt(self, call: Call, number: int, predicted_tokens: int | None) -> "AttemptTrace":
         kind, where = _at(call.replica)
         span = self._tracer.start_span(
-            f"{names.CHAT} {call.model}",
+            f"{self._operation} {call.model}",
             context=self._within,
             kind=kind,
             attributes=self._asked(call, number, predicted_tokens) | where if self._span.is_recording() else None,
@@ -84,7 +86,8 @@ class RequestTrace:
         return self._latest
 
     def _asked(self, call: Call, number: int, predicted_tokens: int | None) -> dict[str, attributes.Value]:
-        return attributes.asked(call, number, predicted_tokens, self._stream, self._redactor)
+        told = (call, number, predicted_tokens, self._stream, self._redactor)
+        return attributes.asked(*told, operation=self._operation)
 
     def settle(self, settlement: Settlement) -> None:
         if self._span.is_recording():

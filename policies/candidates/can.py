@@ -1,7 +1,10 @@
 """Has this model the abilities that the request needs?"""
 
 from policies.catalogue import Model
-from policies.facts import Facts
+from policies.facts import Ability, Facts
+
+ONLY_EMBEDS: frozenset[Ability] = frozenset({"embeddings"})
+"""What can embed and nothing else is no chat model."""
 
 
 def why_it_cannot(model: Model, facts: Facts) -> str:
@@ -10,6 +13,8 @@ def why_it_cannot(model: Model, facts: Facts) -> str:
     >>> why_it_cannot(Model(name="small"), Facts(needs=frozenset({"vision", "tools"})))
     'small lacks tools, vision'
     """
+    if model.can == ONLY_EMBEDS and "embeddings" not in facts.needs:
+        return f"{model.name} embeds and does not chat"
     if facts.needs <= model.can:
         return ""
     return f"{model.name} lacks {', '.join(sorted(facts.needs - model.can))}"

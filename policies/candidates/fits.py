@@ -8,7 +8,12 @@ def overflows_context(model: Model, facts: Facts) -> bool:
     """Prompt and output together, or the prompt and one token of output, are more than the window holds."""
     if model.fits.context is None:
         return False
-    return facts.tokens_for(model.name) + (facts.max_tokens or 1) > model.fits.context
+    return in_window(model, facts) + (facts.max_tokens or 1) > model.fits.context
+
+
+def in_window(model: Model, facts: Facts) -> int:
+    """Tokens of the prompt that one window holds."""
+    return facts.longest_tokens or facts.tokens_for(model.name)
 
 
 def why_too_long(model: Model, facts: Facts) -> str:
@@ -19,7 +24,7 @@ def why_too_long(model: Model, facts: Facts) -> str:
     'maximum context length is 64 tokens, but 70 are asked for: 60 of prompt and 10 of output'
     """
     if overflows_context(model, facts):
-        prompt, output = facts.tokens_for(model.name), facts.max_tokens or 1
+        prompt, output = in_window(model, facts), facts.max_tokens or 1
         numbers = f"{prompt + output} are asked for: {prompt} of prompt and {output} of output"
         return f"maximum context length is {model.fits.context} tokens, but {numbers}"
     if model.fits.output is not None and (facts.max_tokens or 0) > model.fits.output:

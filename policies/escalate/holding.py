@@ -22,6 +22,8 @@ def holding(
     why = snapshot.escalations_off.get(route.name, "")
     if steps[0].model not in watched:
         return None, f"{steps[0].model} is not below {plan.to}"
+    if "embeddings" in facts.needs:
+        return None, "embeddings are not judged"
     if facts.choices > 1:
         return None, "more than one answer is asked for"
     if why:

@@ -67,7 +67,7 @@ TIME_SCHEMA = WithJsonSchema({"type": "string", "pattern": f"^{quantities.TIME_P
 PRICE_SCHEMA = WithJsonSchema({"type": "string", "pattern": f"^{quantities.PRICE_PATTERN}$"})
 SHARE_SCHEMA = WithJsonSchema({"type": "string", "pattern": f"^{quantities.SHARE_PATTERN}$"})
 
-Has = Literal["tools", "images", "json_schema"]
+Has = Literal["tools", "images", "json_schema", "embeddings"]
 Tokens = Annotated[int, BeforeValidator(quantities.tokens), TOKENS_SCHEMA]
 Seconds = Annotated[float, BeforeValidator(quantities.seconds), TIME_SCHEMA]
 Milliseconds = Annotated[int, BeforeValidator(quantities.milliseconds), TIME_SCHEMA]
@@ -79,6 +79,9 @@ Address = Annotated[str, AfterValidator(_address)]
 Addresses = Annotated[list[Address], Field(min_length=1), BeforeValidator(_listed), _one_or_many({"type": "string"})]
 Texts = Annotated[list[str], Field(min_length=1), BeforeValidator(_listed), _one_or_many({"type": "string"})]
 Needs = Annotated[
-    list[Has], Field(min_length=1), BeforeValidator(_listed), _one_or_many(_enum("tools", "images", "json_schema"))
+    list[Has],
+    Field(min_length=1),
+    BeforeValidator(_listed),
+    _one_or_many(_enum("tools", "images", "json_schema", "embeddings")),
 ]
 SecretText = Annotated[str, AfterValidator(_reference)]

@@ -6,7 +6,12 @@ from policies.facts import AUTO, Ability, Facts
 from policies.language.sections.conditions import When
 from policies.policy import Matcher, always
 
-HAS: dict[str, Ability] = {"tools": "tools", "images": "vision", "json_schema": "json_schema"}
+HAS: dict[str, Ability] = {
+    "tools": "tools",
+    "images": "vision",
+    "json_schema": "json_schema",
+    "embeddings": "embeddings",
+}
 """What `has` says of a request → the ability that it needs."""
 
 

@@ -98,14 +98,6 @@ async def test_an_offer_to_upgrade_is_passed_over_with_nothing_lost(
     assert statuses == [200, 200]
 
 
-@pytest.mark.parametrize("said", [b"", b"POST / HT", b"POST / HTTP/1.1\r\nhost: h\r\nx-a: b\r\n"])
-async def test_a_head_that_never_ends_is_hung_up_on(gateway: RunningGateway, said: bytes) -> None:
-    async with connected(gateway.port) as client:
-        await client.send(said)
-
-        assert await asyncio.wait_for(client.rest(), 3.0) == b""
-
-
 async def test_a_second_request_on_a_connection_may_take_its_time_but_not_for_ever(gateway: RunningGateway) -> None:
     async with connected(gateway.port) as client:
         await client.ask(chat_body())
@@ -115,7 +107,7 @@ async def test_a_second_request_on_a_connection_may_take_its_time_but_not_for_ev
         await client.until(b"}}")
         await client.send(b"POST")
 
-        assert await asyncio.wait_for(client.rest(), 3.0) == b""
+        assert b" 408 " in await asyncio.wait_for(client.rest(), 3.0)
 
 
 async def test_one_header_without_an_end_does_not_fill_the_memory(gateway: RunningGateway) -> None:

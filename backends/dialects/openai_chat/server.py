@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's dialects under one base, as it is asked and heard."""
+"""A server that speaks OpenAI's dialects under one base, as it is asked and heard: for chats and for embeddings."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.forward import Habits, forces_a_function, upstream_body
 from backends.dialects.openai_chat.relay import Relay
 from backends.dialects.openai_chat.whole import correct_whole
+from backends.dialects.openai_embeddings import forward as embeddings
 from backends.messages import ChatRequest, Event, Usage, Whole
 
 
@@ -18,7 +19,7 @@ class ChatServer:
         self._habits = habits
 
     def path_of(self, request: ChatRequest) -> str:
-        return "/chat/completions"
+        return embeddings.PATH if request.asks == "embeddings" else "/chat/completions"
 
     def headers(self, secret: str) -> Mapping[str, str]:
         return {"authorization": f"Bearer {secret}"} if secret else {}
@@ -29,6 +30,8 @@ class ChatServer:
     def body(self, request: ChatRequest) -> bytes:
         if request.unmapped is not None:
             raise RequestFault(request.unmapped.message, request.unmapped.param)
+        if request.asks == "embeddings":
+            return embeddings.upstream_body(request, self._serves)
         return upstream_body(request, self._serves, self._habits)
 
     def reader(self, request: ChatRequest) -> Relay:
@@ -44,4 +47,6 @@ class ChatServer:
         return (Whole(whole),) if usage is None else (Whole(whole), usage)
 
     def _corrected(self, body: bytes, request: ChatRequest) -> tuple[bytes, Usage | None]:
+        if request.asks == "embeddings":
+            return embeddings.correct_vectors(body, request, self._model)
         return correct_whole(body, self._model, keeps_stop=forces_a_function(request))

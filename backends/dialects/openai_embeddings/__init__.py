@@ -1,0 +1,1 @@
+"""OpenAI's Embeddings: a vector for every text."""

@@ -1,0 +1,25 @@
+"""Refusals of what never became a request: no HTTP, a head that does not end, one connection too many."""
+
+from http import HTTPStatus
+
+from gateway.errors import Crowded, RouterError, reply_headers
+from gateway.request.ingress import Receive, Scope, Send, read_headers
+from gateway.request.reply import JSON, error_facts, send_error
+from gateway.request.whose import dialect_of
+
+
+def as_bytes(error: RouterError, url: bytes) -> bytes:
+    """The whole answer, as the last one of its connection. `url` is what was read of the request's target."""
+    dialect = dialect_of(url.partition(b"?")[0].decode("latin-1"), {})
+    facts = error_facts(error, "")
+    body = dialect.envelope(facts)
+    status = HTTPStatus(dialect.status(facts))
+    headers = {"content-type": JSON, "content-length": str(len(body)), "connection": "close", **reply_headers(error)}
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+async def turn_away(scope: Scope, receive: Receive, send: Send) -> None:
+    """The ASGI application of a connection that is one too many."""
+    many = Crowded("More connections are open than this process takes.", headers={"connection": "close"})
+    await send_error(send, many, {}, dialect_of(scope["path"], read_headers(scope["headers"])))
