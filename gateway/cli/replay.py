@@ -20,6 +20,9 @@ DIFFERS = 1
 
 SHOWN = 10
 
+DOLLARS_PER_1000 = 1_000 / 1e6
+"""In micro-dollars for each of 1,000."""
+
 
 def replay(
     log: LogArgument,
@@ -99,34 +102,39 @@ def show_comparison(found: Comparison, one: str, other: str) -> None:
 
 def show_evidence(found: Comparison, other: str) -> None:
     """What is estimated by the choices that were drawn; why, where that is nothing."""
-    rows = [
-        *(rows_of("cost, $/1000", found.cost, 1_000 / 1e6) if found.cost else ()),
-        *(rows_of("quality, 0 to 1", found.quality, 1.0) if found.quality else ()),
-    ]
-    head = ("of", "decisions", "estimated", "value", "95 % interval", "change", "95 % interval", "worth", "unseen")
+    verdicts = [(what, verdict) for what, verdict in (("cost", found.cost), ("quality", found.quality)) if verdict]
+    rows = [row for what, verdict in verdicts for row in rows_of(what, verdict)]
     if rows:
-        show_table(f"what {other} would come to", head, rows)
-    verdicts = (("cost", found.cost), ("quality", found.quality))
+        title = f"what {other} would come to: $ per 1,000 decisions, quality from 0 to 1; 95 % intervals"
+        show_table(title, ("of", "by", "would be", "change", "unseen"), rows)
     for what, verdict in verdicts:
-        if verdict is not None and isinstance(verdict.robust, Refused):
-            say(f"{what}: not estimated, for {verdict.robust.why}; a route with `explore: 2%` makes such evidence")
+        say(f"{what}: {evidence_of(verdict)}")
     if found.quality is None:
         say("quality: not estimated, for no caller told anything of these answers (POST /v1/feedback)")
     else:
         say("Quality is of the answers that callers told something of: from whom it pleased, no fair sample.")
 
 
-def rows_of(what: str, verdict: Verdict, unit: float) -> Iterator[tuple[str, ...]]:
-    """Numbers are told in `unit`s."""
-    for how, found in (("by weights", verdict.weighted), ("doubly robust", verdict.robust)):
+def rows_of(what: str, verdict: Verdict) -> Iterator[tuple[str, ...]]:
+    unit = DOLLARS_PER_1000 if what == "cost" else 1.0
+    for how, found in (("weights", verdict.weighted), ("robust", verdict.robust)):
         if isinstance(found, Found):
-            mean, change = bounds_of(found.mean, unit, ""), bounds_of(found.change, unit, "+")
-            yield what, str(verdict.decisions), how, *mean, *change, f"{found.effective:.0f}", f"{found.unseen:.1%}"
+            yield what, how, spelt(found.mean, unit, ""), spelt(found.change, unit, "+"), f"{found.unseen:.1%}"
 
 
-def bounds_of(found: Interval, unit: float, sign: str) -> tuple[str, str]:
-    value, low, high = (format(number * unit, f"{sign}.4f") for number in (found.value, found.low, found.high))
-    return value, f"{low} to {high}"
+def spelt(found: Interval, unit: float, sign: str) -> str:
+    value, low, high = (format(number * unit, f"{sign}.3f") for number in (found.value, found.low, found.high))
+    return f"{value} ({low} to {high})"
+
+
+def evidence_of(verdict: Verdict) -> str:
+    """How much stands behind the numbers, or why there are none."""
+    found = verdict.robust
+    if isinstance(found, Refused):
+        return f"not estimated, for {found.why}; a route with `explore: 2%` makes evidence"
+    return (
+        f"by {verdict.decisions} decisions, which are worth {found.effective:.0f} independent ones of the other policy"
+    )
 
 
 def say_left_out(cleaned: int, without_policy: int) -> None:

@@ -224,7 +224,7 @@ async def test_the_command_replays_and_compares(tmp_path: Path, monkeypatch: pyt
     again = await command("replay", log)
     compared = await command("replay", log, "--policy", str(other), "--json")
     table = await command("replay", log, "--policy", str(other))
-    nothing = await command("replay", str(tmp_path))
+    nothing = await command("replay", str(tmp_path / "log" / "policies"))
 
     assert again.exit_code == 0, again.output
     assert "3 decisions were made again; 0 came out differently" in again.stderr
