@@ -27,11 +27,16 @@ def with_headers(request: ChatRequest, headers: Mapping[str, str]) -> ChatReques
 def uncarried(request: ChatRequest, models: Mapping[str, Model]) -> Mapping[str, Uncarried]:
     """By model, why its dialect cannot carry the request. Each dialect of the policy is tried once."""
     dialects = {model.dialect for model in models.values()}
-    if request.asks != "chat" or (request.unmapped is None and dialects == {"openai_chat"}):
+    if request.asks == "embeddings" or (request.unmapped is None and dialects == {"openai_chat"}):
         return {}
     faults = {dialect: fault for dialect in dialects if (fault := FAULTS[dialect](request)) is not None}
     return {
         name: Uncarried(faults[model.dialect].message, faults[model.dialect].param)
         for name, model in models.items()
-        if model.dialect in faults
+        if model.dialect in faults and not _speaks_it(request, model)
     }
+
+
+def _speaks_it(request: ChatRequest, model: Model) -> bool:
+    """A server that takes the body as it is, whatever is in it."""
+    return request.asks == "completions" and model.dialect == "openai_chat" and model.run is None

@@ -29,7 +29,7 @@ def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
     if request.model != serves:
         fields["model"] = msgspec.Raw(msgspec.json.encode(serves))
     if request.stream and not request.include_usage:
-        fields["stream_options"] = _asking_usage(fields.get("stream_options"))
+        fields["stream_options"] = asking_usage(fields.get("stream_options"))
     if request.max_tokens is not None:
         _one_limit(fields, request.max_tokens, habits)
     if not habits.knows_developer and any(message.role == "developer" for message in request.messages):
@@ -45,7 +45,7 @@ def forces_a_function(request: ChatRequest) -> bool:
     return choice is not None and bytes(choice).startswith(b"{")
 
 
-def _asking_usage(options: msgspec.Raw | None) -> msgspec.Raw:
+def asking_usage(options: msgspec.Raw | None) -> msgspec.Raw:
     known = {} if options is None or bytes(options) == b"null" else _FIELDS.decode(options)
     return msgspec.Raw(msgspec.json.encode({**known, "include_usage": TRUE}))
 

@@ -11,6 +11,7 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _CHOICES = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _NULL = msgspec.Raw(b"null")
 _TRUE = msgspec.Raw(b"true")
+_ZERO = msgspec.Raw(b"0")
 
 
 class CallPiece(msgspec.Struct, frozen=True):
@@ -53,11 +54,15 @@ class _Token(msgspec.Struct):
 
 class _Logprobs(msgspec.Struct):
     content: list[_Token] | None = None
+    token_logprobs: list[float | None] | None = None
+    """Of the older Completions, which has no `content`."""
 
 
 class _Choice(msgspec.Struct):
     delta: _Words | None = None
     message: _Words | None = None
+    text: str | None = None
+    """Of the older Completions, which has neither `delta` nor `message`."""
     logprobs: _Logprobs | None = None
     finish_reason: str | None = None
 
@@ -83,14 +88,20 @@ def heard(data: bytes) -> Heard:
         return Heard()
     choice = choices[0]
     words = choice.delta or choice.message or _Words()
-    tokens = choice.logprobs.content if choice.logprobs else None
     return Heard(
-        text=words.content if isinstance(words.content, str) else "",
-        logprobs=tuple([token.logprob for token in tokens or () if token.logprob is not None]),
+        text=words.content if isinstance(words.content, str) else choice.text or "",
+        logprobs=_logprobs(choice.logprobs),
         calls=tuple(_calls(words.tool_calls or [])),
         declined=bool(words.refusal),
         finish=choice.finish_reason or "",
     )
+
+
+def _logprobs(told: _Logprobs | None) -> tuple[float, ...]:
+    if told is None:
+        return ()
+    found = [token.logprob for token in told.content] if told.content else told.token_logprobs or ()
+    return tuple([logprob for logprob in found if logprob is not None])
 
 
 def _calls(calls: list[_Call]) -> Iterator[CallPiece]:
@@ -121,6 +132,7 @@ def asking_logprobs(request: ChatRequest, at_most: int) -> ChatRequest:
     """The same request for token probabilities too; an engine of this process tells those of the first `at_most` tokens."""
     if request.sampling.logprobs:
         return request
-    fields: dict[str, Any] = {**_FIELDS.decode(request.raw), "logprobs": _TRUE} if request.raw else {}
+    wanted = _ZERO if request.asks == "completions" else _TRUE
+    fields: dict[str, Any] = {**_FIELDS.decode(request.raw), "logprobs": wanted} if request.raw else {}
     sampling = msgspec.structs.replace(request.sampling, logprobs=True, logprobs_at_most=at_most)
     return msgspec.structs.replace(request, raw=msgspec.json.encode(fields) if fields else b"", sampling=sampling)

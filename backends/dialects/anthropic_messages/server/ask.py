@@ -1,5 +1,7 @@
 """What a server of this dialect is asked: the client's own body where it is in the dialect, else one from the table."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -7,7 +9,10 @@ import msgspec
 from backends.dialects.anthropic_messages.server.fields import BY_NAME, no_words
 from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.faults import RequestFault
-from backends.messages import ChatRequest, Unmapped
+from backends.messages import Asks, ChatRequest, Unmapped
+
+BARE: Mapping[Asks, str] = MappingProxyType({"completions": "prompt", "embeddings": "input"})
+"""What is asked in no turns, and the field that holds it."""
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -30,6 +35,8 @@ def with_model(body: bytes, serves: str) -> bytes:
 
 def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:
     """Raises RequestFault."""
+    if request.asks in BARE:
+        raise no_words(BARE[request.asks])
     if request.unmapped is not None:
         raise RequestFault(request.unmapped.message, request.unmapped.param)
     made: dict[str, Any] = {}
