@@ -5,19 +5,20 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
 from starlette.middleware.cors import CORSMiddleware
 
-from backends.dialects.anthropic_messages.dialect import AnthropicMessages
 from backends.dialects.dialect import Dialect
-from backends.dialects.openai_chat.dialect import OpenAIChat
+from backends.dialects.openai_completions.dialect import OpenAICompletions
+from backends.dialects.openai_embeddings.dialect import OpenAIEmbeddings
 from backends.dialects.openai_responses.dialect import OpenAIResponses
-from gateway import pages
+from gateway import model_pages, pages
 from gateway.count import count_tokens
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
 from gateway.feedback import feedback
 from gateway.house import Gateway
 from gateway.pages import Page
 from gateway.request.chat import ChatEndpoint
-from gateway.request.ingress import Receive, Scope, Send
+from gateway.request.ingress import Receive, Scope, Send, read_headers
 from gateway.request.reply import one_line, send_error, send_head
+from gateway.request.whose import MESSAGES, PLAIN, dialect_of, tidy
 from gateway.worker import publish
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -25,15 +26,9 @@ Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 """Work beside the requests, until the event is set."""
 
 MODEL_PREFIX = "/v1/models/"
-ALLOWED_HEADERS = ("authorization", "content-type", "x-api-key", "anthropic-version", "traceparent", "tracestate")
-EXPOSED_HEADERS = (
-    "request-id",
-    "x-turnout-model",
-    "x-turnout-route",
-    "x-turnout-reason",
-    "x-turnout-request-id",
-    "x-turnout-policy",
-)
+ANY_HEADER = ("*",)
+"""What a page of an allowed origin may send and read. The clients' libraries send a dozen of their own and read limits and
+times of ours; no cookie is ever looked at, so there is nothing that a page could borrow."""
 
 
 def build_app(gateway: Gateway, keep: Keep | None = None) -> App:
@@ -46,20 +41,9 @@ def build_app(gateway: Gateway, keep: Keep | None = None) -> App:
         app,
         allow_origins=origins,
         allow_methods=("GET", "POST"),
-        allow_headers=ALLOWED_HEADERS,
-        expose_headers=EXPOSED_HEADERS,
+        allow_headers=ANY_HEADER,
+        expose_headers=ANY_HEADER,
     )
-
-
-def tidy(path: str) -> str:
-    """One path for what people write: a trailing slash and a doubled /v1 mean nothing.
-
-    >>> tidy("/v1/v1/chat/completions/")
-    '/v1/chat/completions'
-    """
-    if path.startswith("/v1/v1/"):
-        path = path[3:]
-    return path.rstrip("/") or "/"
 
 
 class Routes:
@@ -68,24 +52,24 @@ class Routes:
     def __init__(self, gateway: Gateway, keep: Keep | None) -> None:
         self._gateway = gateway
         self._keep = keep
-        self._plain = OpenAIChat()
-        self._messages = AnthropicMessages()
-        responses = OpenAIResponses()
+        responses, completions, embeddings = OpenAIResponses(), OpenAICompletions(), OpenAIEmbeddings()
         self._table: Mapping[str, Mapping[str, App]] = {
-            self._plain.path: {"POST": ChatEndpoint(gateway, self._plain)},
-            self._messages.path: {"POST": ChatEndpoint(gateway, self._messages)},
-            f"{self._messages.path}/count_tokens": {"POST": self._page(count_tokens)},
+            PLAIN.path: {"POST": ChatEndpoint(gateway, PLAIN)},
+            MESSAGES.path: {"POST": ChatEndpoint(gateway, MESSAGES)},
+            f"{MESSAGES.path}/count_tokens": {"POST": self._page(count_tokens)},
             responses.path: {"POST": ChatEndpoint(gateway, responses)},
+            completions.path: {"POST": ChatEndpoint(gateway, completions)},
+            embeddings.path: {"POST": ChatEndpoint(gateway, embeddings)},
             "/v1/route": {"POST": self._page(pages.route)},
             "/v1/feedback": {"POST": self._page(feedback)},
             "/v1/worker/events": {"GET": self._page(publish.Events())},
             "/v1/worker/load": {"GET": self._page(publish.load)},
-            "/v1/models": {"GET": self._page(pages.list_models)},
+            "/v1/models": {"GET": self._page(model_pages.list_models)},
             "/healthz": {"GET": self._page(pages.alive)},
             "/readyz": {"GET": self._page(pages.ready)},
             "/metrics": {"GET": self._page(pages.metrics)},
         }
-        self._one_model: Mapping[str, App] = {"GET": self._page(pages.show_model)}
+        self._one_model: Mapping[str, App] = {"GET": self._page(model_pages.show_model)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -119,7 +103,7 @@ class Routes:
 
     def _dialect(self, scope: Scope) -> Dialect:
         """Whose envelope an error under this path is in."""
-        return self._messages if tidy(scope["path"]).startswith(self._messages.path) else self._plain
+        return dialect_of(scope["path"], read_headers(scope["headers"]))
 
     def _page(self, page: Page) -> App:
         async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,8 +1,9 @@
 """How much of everything one request may hold. A table: what is counted, by which limit, and which field is at fault."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
-from backends.messages import ChatRequest
+from backends.messages import Asks, ChatRequest
 from gateway.errors import BadRequest
 from gateway.settings import Limits
 
@@ -17,10 +18,17 @@ OF_A_CHAT: tuple[Bound, ...] = (
 OF_EMBEDDINGS: tuple[Bound, ...] = (
     ("inputs", "input", lambda request: len(request.messages), lambda limits: limits.inputs),
 )
+OF_COMPLETIONS: tuple[Bound, ...] = (
+    ("prompts", "prompt", lambda request: len(request.messages), lambda limits: limits.inputs),
+    ("answers to a prompt", "n", lambda request: request.n // len(request.messages), lambda limits: limits.choices),
+)
+BOUNDS: Mapping[Asks, tuple[Bound, ...]] = MappingProxyType(
+    {"chat": OF_A_CHAT, "embeddings": OF_EMBEDDINGS, "completions": OF_COMPLETIONS}
+)
 
 
 def refuse_many(request: ChatRequest, limits: Limits) -> None:
     """Raises BadRequest."""
-    for what, param, count, limit in OF_EMBEDDINGS if request.asks == "embeddings" else OF_A_CHAT:
+    for what, param, count, limit in BOUNDS[request.asks]:
         if count(request) > limit(limits):
             raise BadRequest(f"There are {count(request)} {what}; {limit(limits)} are allowed.", param=param)

@@ -31,7 +31,7 @@ def facts_of(
         stream=request.stream,
         tools=len(request.tools),
         images=images,
-        user_turns=1 if request.asks == "embeddings" else sum(turn.role == "user" for turn in request.messages),
+        user_turns=1 if request.asks != "chat" else sum(turn.role == "user" for turn in request.messages),
         tenant=principal.tenant,
         plan=principal.plan,
         headers={name: headers[name] for name in headers_read if name in headers},
@@ -43,8 +43,8 @@ def facts_of(
 
 
 def longest_of(request: ChatRequest) -> int:
-    """Of texts that stand for themselves, the longest."""
-    if request.asks != "embeddings":
+    """Of texts that stand for themselves, the longest; a lone one that is to be continued may be counted exactly."""
+    if request.asks == "chat" or (request.asks == "completions" and len(request.messages) == 1):
         return 0
     return max(estimate_tokens(turn.text.encode("utf-8", "replace")) + turn.tokens for turn in request.messages)
 

@@ -1,13 +1,19 @@
-"""A server that speaks OpenAI's dialects under one base, as it is asked and heard: for chats and for embeddings."""
+"""A server that speaks OpenAI's dialects under one base, as it is asked and heard: for chats, bare texts and embeddings."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.forward import Habits, forces_a_function, upstream_body
 from backends.dialects.openai_chat.relay import Relay
 from backends.dialects.openai_chat.whole import correct_whole
+from backends.dialects.openai_completions import forward as completions
 from backends.dialects.openai_embeddings import forward as embeddings
-from backends.messages import ChatRequest, Event, Usage, Whole
+from backends.messages import Asks, ChatRequest, Event, Usage, Whole
+
+PATHS: Mapping[Asks, str] = MappingProxyType(
+    {"chat": "/chat/completions", "completions": completions.PATH, "embeddings": embeddings.PATH}
+)
 
 
 class ChatServer:
@@ -19,7 +25,7 @@ class ChatServer:
         self._habits = habits
 
     def path_of(self, request: ChatRequest) -> str:
-        return embeddings.PATH if request.asks == "embeddings" else "/chat/completions"
+        return PATHS[request.asks]
 
     def headers(self, secret: str) -> Mapping[str, str]:
         return {"authorization": f"Bearer {secret}"} if secret else {}
@@ -28,13 +34,17 @@ class ChatServer:
         return {}
 
     def body(self, request: ChatRequest) -> bytes:
+        if request.asks == "completions":
+            return completions.upstream_body(request, self._serves)
         if request.unmapped is not None:
             raise RequestFault(request.unmapped.message, request.unmapped.param)
         if request.asks == "embeddings":
             return embeddings.upstream_body(request, self._serves)
         return upstream_body(request, self._serves, self._habits)
 
-    def reader(self, request: ChatRequest) -> Relay:
+    def reader(self, request: ChatRequest) -> Relay | completions.CompletionRelay:
+        if request.asks == "completions":
+            return completions.CompletionRelay(self._model, choices=request.n, shows_usage=request.include_usage)
         return Relay(
             self._model,
             choices=request.n,
@@ -49,4 +59,6 @@ class ChatServer:
     def _corrected(self, body: bytes, request: ChatRequest) -> tuple[bytes, Usage | None]:
         if request.asks == "embeddings":
             return embeddings.correct_vectors(body, request, self._model)
+        if request.asks == "completions":
+            return completions.correct_completion(body, self._model)
         return correct_whole(body, self._model, keeps_stop=forces_a_function(request))
