@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from policies.candidates.reject import reject
 from policies.candidates.sift import Sifted, sift
 from policies.decision import Call, Decision, Dropped, Reject
 from policies.escalate.holding import holding
 from policies.estimates import Estimate
+from policies.experiments.enrol import enrol
+from policies.experiments.plan import Assignment
 from policies.facts import AUTO, Facts
 from policies.pickers.explore import NOTHING, Drawn, explore
 from policies.pickers.lowest_cost import Weighed, first_of, in_order, to_be_asked
@@ -17,6 +21,24 @@ from policies.weigh import price_of, request_rates, weigh
 
 
 def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
+    """By the policy of the variants that the request gets."""
+    assignments = assigned(policy, facts, snapshot.experiments)
+    if not assignments:
+        return decide_by(policy, facts, estimate, snapshot)
+    decision = decide_by(policy.arm(assignments), facts, estimate, snapshot)
+    return msgspec.structs.replace(decision, assignments=assignments)
+
+
+def assigned(policy: Policy, facts: Facts, forced: Mapping[str, str]) -> tuple[Assignment, ...]:
+    """The request's variants, by the route that it meets in the file's own policy. `forced` are those of experiments that are
+    over."""
+    if not policy.experiments:
+        return ()
+    route = matching_route(policy, facts)
+    return () if route is None else enrol(policy.experiments, route.name, facts, forced)
+
+
+def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
     """Route, then candidates, then their expected cost, then the order in which they are asked."""
     if facts.requested != AUTO and facts.requested not in policy.models:
         return rejected(policy, "", unknown_model(policy, facts), ())

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from policies.experiments.plan import Assignment
 from policies.policy import Line
 
 
@@ -79,6 +80,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     `unheld` says why the escalation of the route has nothing to do here, or is "". `line` is what parted the tiers, None
     where the route does not choose by difficulty. On a route that explores, `propensity` is the chance of each model that
     had one to be asked first, over all draws; `instead_of` is who would have been asked had the choice not been drawn, or "".
+    `assignments` are the experiments that it is part of, with their variants.
     """
 
     steps: tuple[Call | Reject, ...]
@@ -93,6 +95,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     line: Line | None = None
     propensity: Mapping[str, float] = {}
     instead_of: str = ""
+    assignments: tuple[Assignment, ...] = ()
 
     @property
     def probability(self) -> float:

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from policies.experiments.plan import Unit
+
 Ability = Literal["tools", "json_schema", "vision", "audio", "logprobs", "reasoning", "embeddings"]
 
 AUTO = "auto"
@@ -29,6 +31,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     how many answers are asked for. `longest_tokens` is what one window must hold where the prompt is several texts that
     stand for themselves (embeddings), 0 where it is one. `uncarried` holds the models whose dialect has no words for the
     request.
+    `units` are digests of who and what the request is of, as far as an experiment asks for them.
     """
 
     requested: str = AUTO
@@ -49,6 +52,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     choices: int = 1
     longest_tokens: int = 0
     uncarried: Mapping[str, Uncarried] = {}
+    units: Mapping[Unit, str] = {}
 
     def tokens_for(self, model: str) -> int:
         """Prompt length in tokens of `model`: exact where known, else the estimate.

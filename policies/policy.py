@@ -1,12 +1,14 @@
 """A policy as deciding uses it: compiled, frozen, with every target solved. It does not know the file it came from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import msgspec
 
 from policies.catalogue import Model, Price
 from policies.escalate.plan import Escalation
+from policies.experiments.enrol import arm_of
+from policies.experiments.plan import Assignment, Experiment
 from policies.facts import Facts
 
 Matcher = Callable[[Facts], bool]
@@ -135,6 +137,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     `headers_read` are the request's side values (lower-case names) that the routes look at. `difficulty` is None when
     no route chooses by difficulty. `remember_s` is how long the lines of earlier turns of a conversation are honoured.
+    `arms` are the policies of variants that change something, by what `experiments.enrol.arm_of` calls them.
     """
 
     hash: str
@@ -149,10 +152,26 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     escalations: Mapping[str, Escalation] = {}
     stay_with: StayWith = "tier"
     remember_s: float = 3600.0
+    experiments: tuple[Experiment, ...] = ()
+    arms: Mapping[str, "Policy"] = {}
 
     def redrawn(self, lines: Mapping[str, Line]) -> "Policy":
-        """The same policy with these lines, by route. Whoever has a decision and its line can so decide again."""
-        return msgspec.structs.replace(self, routes=tuple([_redrawn(route, lines) for route in self.routes]))
+        """The same policy with these lines, by route. Whoever has a decision and its line can so decide again.
+
+        Arms have the lines too, where they have none of their own (`ARM/ROUTE`).
+        """
+        arms = {name: arm.redrawn({**lines, **arm.own_lines(name, lines)}) for name, arm in self.arms.items()}
+        routes = tuple([_redrawn(route, lines) for route in self.routes])
+        return msgspec.structs.replace(self, routes=routes, arms=arms)
+
+    def own_lines(self, arm: str, lines: Mapping[str, Line]) -> Mapping[str, Line]:
+        """Of `lines` those that are of this arm alone."""
+        own = {route.name: lines.get(f"{arm}/{route.name}") for route in self.routes}
+        return {route: line for route, line in own.items() if line is not None}
+
+    def arm(self, assignments: Iterable[Assignment]) -> "Policy":
+        """The policy that a request with these variants is decided by."""
+        return self.arms.get(arm_of(assignments), self)
 
 
 def _redrawn(route: Route, lines: Mapping[str, Line]) -> Route:

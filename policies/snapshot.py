@@ -24,10 +24,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One read of the world, then immutable. `now` in seconds since the epoch; `draw` in [0, 1), the same for every turn of a
     conversation.
 
-    `escalations_off` says for each route whose escalation does not pay why it is left alone for a while.
+    `escalations_off` says for each route whose escalation does not pay why it is left alone for a while. `experiments`
+    says for each experiment that is over which variant everybody gets.
     """
 
     replicas: Mapping[str, tuple[ReplicaState, ...]]
     now: float = 0.0
     draw: float = 0.0
     escalations_off: Mapping[str, str] = {}
+    experiments: Mapping[str, str] = {}

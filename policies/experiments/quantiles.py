@@ -6,13 +6,10 @@ and a mixture of likelihood ratios over a beta distribution is an e-process for 
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TypeVar
 
 from policies.experiments.mixture import rho_for
 
 HALVINGS = 60
-
-V = TypeVar("V", int, float)
 
 
 def log_e_of_rate(events: float, count: float, rate: float, opt_count: float, alpha: float) -> float:
@@ -59,15 +56,14 @@ def _edge(out: float, inside: float, refuted: Callable[[float], bool]) -> float:
 
 
 def log_e_of_quantiles(
-    seen_a: Mapping[V, int], seen_b: Mapping[V, int], quantile: float, opt_count: float, alpha: float
+    seen_a: Mapping[int, int], seen_b: Mapping[int, int], quantile: float, opt_count: float, alpha: float
 ) -> float:
     """Log of the e-value against "both samples have the same quantile": the least, over points, of both sides' evidence that
     it is not there. Arguments map each value to how often it was seen (rounded to bins, this tests the binned values)."""
     count_a, count_b = sum(seen_a.values()), sum(seen_b.values())
     upto_a = upto_b = 0
     least = math.inf
-    points: list[V] = sorted({*seen_a, *seen_b})
-    for point in points:
+    for point in sorted({*seen_a, *seen_b}):
         before_a, before_b = upto_a, upto_b
         upto_a, upto_b = upto_a + seen_a.get(point, 0), upto_b + seen_b.get(point, 0)
         here = _against(before_a, upto_a, count_a, quantile, opt_count=opt_count, alpha=alpha)

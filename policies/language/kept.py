@@ -8,25 +8,30 @@ from collections.abc import Mapping
 import msgspec
 
 from policies.escalate.plan import Escalation
+from policies.language.arms import Solved, joined, restored_arms, solved
 from policies.language.compile import compile_models, compile_policy, text_hash
+from policies.language.experimenting import compile_experiments
 from policies.language.load import shape
 from policies.language.problem import Source
 from policies.policy import Choose, Policy
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """`choices` has one entry for each route: None where it does not choose by difficulty."""
+    """`choices` has one entry for each route: None where it does not choose by difficulty. `arms` are what its experiments'
+    variants came to."""
 
     text: str
     name: str
     choices: tuple[Choose | None, ...]
     escalations: Mapping[str, Escalation] = {}
+    arms: Mapping[str, Solved] = {}
 
 
 def keep(policy: Policy, text: str) -> Kept:
     """`text` is what `policy` was read from."""
     choices = tuple([route.choose for route in policy.routes])
-    return Kept(text=text, name=policy.name, choices=choices, escalations=policy.escalations)
+    arms = {name: solved(arm) for name, arm in policy.arms.items()}
+    return Kept(text=text, name=policy.name, choices=choices, escalations=policy.escalations, arms=arms)
 
 
 def restored(kept: Kept) -> Policy:
@@ -34,7 +39,7 @@ def restored(kept: Kept) -> Policy:
     found, problems = shape(Source.of(kept.name, kept.text), kept.text)
     if found is None or problems:
         raise ValueError("\n".join([problem.render() for problem in problems]))
-    return compile_policy(
+    base = compile_policy(
         found.file,
         compile_models(found.file),
         kept.choices,
@@ -42,3 +47,5 @@ def restored(kept: Kept) -> Policy:
         name=kept.name,
         digest=text_hash(kept.text),
     )
+    experiments = compile_experiments(found.file)
+    return joined(base, experiments, restored_arms(found, kept.arms, base, experiments))

@@ -6,6 +6,7 @@ from pathlib import PurePath
 import msgspec
 
 from policies.language import check
+from policies.language.arms import MOST, Arm, arms_of, in_arm, joined, rewritten, too_many
 from policies.language.compile import compile_models, compile_policy, text_hash
 from policies.language.draft import Draft, draft
 from policies.language.escalating import (
@@ -15,6 +16,7 @@ from policies.language.escalating import (
     escalation_names,
     no_weights,
 )
+from policies.language.experimenting import compile_experiments, experiment_meaning, experiment_names
 from policies.language.faults import nulls
 from policies.language.own_tests import Estimator, run_test
 from policies.language.parse import parse
@@ -44,12 +46,18 @@ def load_policy(
     source = Source.of(name, text)
     found, problems = shape(source, text)
     if found is not None:
-        problems = [*problems, *check.references(found), *escalation_names(found)]
+        problems = [*problems, *names(found)]
     if found is None or problems:
         return _refused(problems)
-    problems = list(check.meaning(found))
-    problems = problems or list(escalation_meaning(found))
-    return _refused(problems) if problems else _compiled(found, text, calibrate, estimate, weigh)
+    problems = meaning(found)
+    if problems:
+        return _refused(problems)
+    called = found.file.name or PurePath(name).stem
+    policy = compiled(found, calibrate, weigh, name=called, digest=text_hash(text))
+    if not isinstance(policy, Policy):
+        return _refused(policy)
+    loaded = _tested(found, policy, estimate)
+    return loaded if loaded.policy is None else _with_arms(found, policy, loaded.untested, calibrate, weigh)
 
 
 def shape(source: Source, text: str) -> tuple[Draft | None, list[Problem]]:
@@ -64,20 +72,53 @@ def shape(source: Source, text: str) -> tuple[Draft | None, list[Problem]]:
     return found, [*parsed.problems, *nulls(source, parsed.root), *check.secrets(source, parsed.root), *faults]
 
 
-def _compiled(found: Draft, text: str, calibrate: Calibrate, estimate: Estimator | None, weigh: Weigh) -> Loaded:
+def names(found: Draft) -> list[Problem]:
+    """What is named and not declared."""
+    return [*check.references(found), *escalation_names(found), *experiment_names(found)]
+
+
+def meaning(found: Draft) -> list[Problem]:
+    """What makes no sense in a file whose shape and names are right."""
+    return list(check.meaning(found)) or [*escalation_meaning(found), *experiment_meaning(found)]
+
+
+def compiled(found: Draft, calibrate: Calibrate, weigh: Weigh, *, name: str, digest: str) -> Policy | list[Problem]:
+    """The policy with its targets solved, without its experiments; or what is in the way."""
     models = compile_models(found.file)
     problems = list(check.catalogue(found, models))
     if problems:
-        return _refused(problems)
+        return problems
     escalations, problems = compile_escalations(found, models, weigh)
     if problems:
-        return _refused(problems)
+        return problems
     choices, problems = solve_routes(found, models, calibrate)
     if problems:
-        return _refused(problems)
-    called = found.file.name or PurePath(found.source.name).stem
-    policy = compile_policy(found.file, models, choices, escalations=escalations, name=called, digest=text_hash(text))
-    return _tested(found, policy, estimate)
+        return problems
+    return compile_policy(found.file, models, choices, escalations=escalations, name=name, digest=digest)
+
+
+def _with_arms(found: Draft, policy: Policy, untested: tuple[str, ...], calibrate: Calibrate, weigh: Weigh) -> Loaded:
+    """The policy with its experiments, each variant of which is a policy that has been checked alike."""
+    experiments = compile_experiments(found.file)
+    arms: dict[str, Policy] = {}
+    problems: list[Problem] = []
+    named = arms_of(found, experiments)
+    if len(named) > MOST:
+        return _refused([too_many(found)])
+    for arm in named:
+        own = _arm(found, arm, policy, calibrate, weigh)
+        if isinstance(own, Policy):
+            arms[arm.name] = own
+        else:
+            problems.extend(in_arm(found, arm, own))
+    return _refused(problems) if problems else Loaded(policy=joined(policy, experiments, arms), untested=untested)
+
+
+def _arm(found: Draft, arm: Arm, policy: Policy, calibrate: Calibrate, weigh: Weigh) -> Policy | list[Problem]:
+    own, problems = rewritten(found, arm)
+    if own is None or problems:
+        return problems
+    return names(own) or meaning(own) or compiled(own, calibrate, weigh, name=policy.name, digest=policy.hash)
 
 
 def _tested(found: Draft, policy: Policy, estimate: Estimator | None) -> Loaded:

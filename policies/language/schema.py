@@ -11,6 +11,8 @@ from policies.language.sections.conversations import ConversationsEntry
 from policies.language.sections.difficulty import DifficultyEntry
 from policies.language.sections.escalations import EscalationEntry
 from policies.language.sections.examples import TestEntry
+from policies.language.sections.experiments import ExperimentEntry
+from policies.language.sections.guardrails import GuardrailEntry
 from policies.language.sections.models import ModelEntry
 from policies.language.sections.resilience import ResilienceEntry
 from policies.language.sections.routes import RouteEntry
@@ -34,6 +36,10 @@ class PolicyFile(Closed):
     )
     affinity: AffinityEntry = Field(default_factory=AffinityEntry, description="Prefixes and load.")
     resilience: ResilienceEntry = Field(default_factory=ResilienceEntry, description="Time limits and retries.")
+    guardrails: dict[Name, GuardrailEntry] = Field(
+        default={}, description="What must not become worse, by name; for experiments."
+    )
+    experiments: list[ExperimentEntry] = Field(default=[], description="Variants of this policy, tried beside it.")
     tests: list[TestEntry] = Field(default=[], description="Examples that must hold.")
 
 

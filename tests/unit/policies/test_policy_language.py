@@ -257,7 +257,7 @@ BAD = [
         HEAD + "shadows: []\n" + ROUTE,
         [
             "5:1 shadows is not a key here; keys here are: policy, name, models, difficulty, routes, escalations,"
-            " conversations, affinity, resilience, tests"
+            " conversations, affinity, resilience, guardrails, experiments, tests"
         ],
     ),
     (

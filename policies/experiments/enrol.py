@@ -1,0 +1,51 @@
+"""Which experiments a request takes part in, with which variants, and so by which policy it is decided."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from policies.experiments.assign import assign
+from policies.experiments.plan import Assignment, Experiment
+from policies.facts import Facts
+
+
+def enrol(
+    experiments: Iterable[Experiment], route: str, facts: Facts, forced: Mapping[str, str]
+) -> tuple[Assignment, ...]:
+    """One assignment for each experiment that this route is part of and whose unit this request has.
+
+    `forced` names, of experiments that are over, the variant that everybody gets; that is no exposure.
+    """
+    return tuple(_assignments(experiments, route, facts, forced))
+
+
+def _assignments(
+    experiments: Iterable[Experiment], route: str, facts: Facts, forced: Mapping[str, str]
+) -> Iterator[Assignment]:
+    for experiment in experiments:
+        if route not in experiment.routes:
+            continue
+        variant = forced.get(experiment.name)
+        unit = unit_of(experiment, facts)
+        if variant is not None:
+            yield settled_on(experiment, variant)
+        elif unit and (found := assign(experiment, unit)) is not None:
+            yield found
+
+
+def unit_of(experiment: Experiment, facts: Facts) -> str:
+    """The digest of the unit that this request is of; "" where it does not say."""
+    return facts.tenant if experiment.unit == "tenant" else facts.units.get(experiment.unit, "")
+
+
+def settled_on(experiment: Experiment, variant: str) -> Assignment:
+    """An experiment that is over, in favour of a variant: nothing is drawn, so no unit is named."""
+    changes = any(found.changes for found in experiment.variants if found.name == variant)
+    return Assignment(experiment.name, variant, "", 1.0, changes)
+
+
+def arm_of(assignments: Iterable[Assignment]) -> str:
+    """The name of the policy that these assignments decide by; "" is the file's own.
+
+    >>> arm_of([Assignment("a", "treat", "u", 0.5, True), Assignment("b", "control", "u", 0.5)])
+    'a=treat'
+    """
+    return ",".join([f"{found.experiment}={found.variant}" for found in assignments if found.changes])
