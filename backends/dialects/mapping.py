@@ -16,6 +16,9 @@ from backends.dialects.anthropic_messages.server.fields import FIELDS as TO_MESS
 from backends.dialects.anthropic_messages.server.parts import File, Picture, Refusal, Words
 from backends.dialects.anthropic_messages.server.turns import ROLES
 from backends.dialects.openai_chat.reported import STATUS_BY_WORD
+from backends.dialects.openai_responses import items as responses
+from backends.dialects.openai_responses.chat import FIELDS as FROM_RESPONSES
+from backends.dialects.openai_responses.listening import INCOMPLETE
 from backends.dialects.table import Field
 
 Row = tuple[str, ...]
@@ -54,6 +57,15 @@ def _parts() -> Iterator[str]:
         "`usage`: `prompt_tokens` is `input_tokens` with what was written to and read from a cache; `cached_tokens` is\n"
         "`cache_read_input_tokens`. A count in `message_delta` stands in for the same in `message_start`."
     )
+    yield from _section("Responses in front of Chat Completions")
+    yield from _fields("Responses", "Chat Completions", FROM_RESPONSES)
+    yield from _table(("item", "in Chat Completions"), _kinds(get_args(responses.Item)))
+    yield from _table(("part", "in Chat Completions"), _kinds(get_args(responses.Part)))
+    yield from _table(("`finish_reason`", "`incomplete_details.reason`"), _words(INCOMPLETE, WHOLE))
+    yield from _table(("in Chat Completions", "item of an answer"), RESPONDED)
+    yield "`usage`: cached tokens of the prompt and thought ones of the answer are told as far as the server tells them.\n"
+    yield from _section("Completions in front of Chat Completions")
+    yield "Nothing: a bare text is no turn. Servers of OpenAI's dialects get the body as it came at their own `/completions`."
     yield from _section("Errors")
     yield from _table(
         ("status", "`type` for clients of Messages"), ((str(s), f"`{t}`") for s, t in TYPE_OF_STATUS.items())
@@ -75,6 +87,15 @@ ANSWERED: tuple[Row, ...] = (
 )
 
 
+WHOLE = "none: `status` is `completed`"
+RESPONDED: tuple[Row, ...] = (
+    ("`reasoning_content`", "`reasoning`, its `content`"),
+    ("`content`", "`message`, a part `output_text`"),
+    ("`refusal`", "`message`, a part `refusal`"),
+    ("one of `tool_calls`", "`function_call`"),
+)
+
+
 def _section(title: str) -> Iterator[str]:
     yield f"\n## {title}\n"
 
@@ -89,7 +110,12 @@ def _spelled(names: str) -> str:
 
 
 def _kinds(kinds: Iterable[type]) -> Iterator[Row]:
-    return ((f"`{kind.__struct_config__.tag}`", _told(kind)) for kind in kinds)  # type: ignore[attr-defined]
+    return ((f"`{_tag(kind)}`", _told(kind)) for kind in kinds)
+
+
+def _tag(kind: type) -> str:
+    """Messages of Responses may leave theirs out."""
+    return str(kind.__struct_config__.tag or "message")  # type: ignore[attr-defined]
 
 
 def _words(words: Mapping[str, str], rest: str) -> Iterator[Row]:

@@ -1,4 +1,7 @@
-"""The items of `input` and the parts of their content as msgspec checks them. A type that is not here is refused by name."""
+"""The items of `input` and the parts of their content as msgspec checks them. A type that is not here is refused by name.
+
+The docstrings are what `MAPPING.md` says of them.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -12,16 +15,22 @@ Id = Annotated[str, Meta(min_length=1)]
 
 
 class InputText(msgspec.Struct, tag="input_text", forbid_unknown_fields=True):
+    """a part `text`; a lone one is a string"""
+
     text: str
 
 
 class InputImage(msgspec.Struct, tag="input_image", forbid_unknown_fields=True):
+    """a part `image_url` with its `detail`; not by `file_id`"""
+
     image_url: str
     detail: Literal["low", "high", "auto"] | None = None
     file_id: None = None
 
 
 class InputFile(msgspec.Struct, tag="input_file", forbid_unknown_fields=True):
+    """a part `file`, by `file_data` or `file_id`"""
+
     file_data: str | None = None
     filename: str | None = None
     file_id: str | None = None
@@ -29,15 +38,16 @@ class InputFile(msgspec.Struct, tag="input_file", forbid_unknown_fields=True):
 
 
 class OutputText(msgspec.Struct, tag="output_text", forbid_unknown_fields=True):
-    """`logprobs` tell how it was drawn, which is nothing to a reader; `parsed` is what a client made of it."""
+    """a part `text`, without annotations; how it was drawn (`logprobs`) is left out"""
 
     text: str
     annotations: Annotated[list[Any], Meta(max_length=0)] | None = None
     logprobs: Any = None
-    parsed: Any = None
 
 
 class Refusal(msgspec.Struct, tag="refusal", forbid_unknown_fields=True):
+    """a part `refusal`"""
+
     refusal: str
 
 
@@ -45,7 +55,7 @@ Part = InputText | InputImage | InputFile | OutputText | Refusal
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
-    """Its `type` may be left out."""
+    """a turn of its role"""
 
     role: Literal["user", "assistant", "system", "developer"]
     content: str | list[Part]
@@ -64,7 +74,7 @@ class ReasoningText(msgspec.Struct, tag="reasoning_text", forbid_unknown_fields=
 
 
 class Reasoning(msgspec.Struct, tag="reasoning", forbid_unknown_fields=True):
-    """What another provider has encrypted cannot be read here, so it is refused and not left out."""
+    """`reasoning_content` of the assistant's turn that follows; its summary where the thought is not told; not encrypted"""
 
     id: str | None = None
     summary: list[SummaryText] = []
@@ -74,15 +84,18 @@ class Reasoning(msgspec.Struct, tag="reasoning", forbid_unknown_fields=True):
 
 
 class FunctionCall(msgspec.Struct, tag="function_call", forbid_unknown_fields=True):
+    """one of `tool_calls` of the assistant's turn before it"""
+
     call_id: Id
     name: str
     arguments: str
     id: str | None = None
     status: Status | None = None
-    parsed_arguments: Any = None
 
 
 class CallOutput(msgspec.Struct, tag="function_call_output", forbid_unknown_fields=True):
+    """a turn of role `tool`, text only"""
+
     call_id: Id
     output: str | list[InputText]
     id: str | None = None

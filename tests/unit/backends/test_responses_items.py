@@ -1,16 +1,12 @@
-"""Items of a Responses request as turns of Chat Completions: what is exact, and that the README says all of it."""
+"""Items of a Responses request as turns of Chat Completions: what is exact, and how a fault is named."""
 
 import json
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import msgspec
 import pytest
 
 from backends.dialects.dialect import ErrorFacts
 from backends.dialects.faults import RequestFault
-from backends.dialects.openai_responses import items, request
-from backends.dialects.openai_responses.body import Body
 from backends.dialects.openai_responses.dialect import OpenAIResponses
 from backends.dialects.openai_responses.request import read_responses
 
@@ -91,17 +87,3 @@ def test_an_error_names_the_field_as_the_client_wrote_it(param: str | None, own:
     body = OpenAIResponses().envelope(ErrorFacts(message="no", status=400, type="t", param=param))
 
     assert json.loads(body)["error"]["param"] == own
-
-
-def test_the_table_of_the_readme_has_every_field_item_and_part() -> None:
-    table = (Path(request.__file__).parent / "README.md").read_text().split("## Why")[0]
-    rows = [row for row in table.split("\n") if row.startswith("| ")]
-    parts = [kind.__struct_config__.tag for kind in get_args(items.Part)]
-    kinds = [kind.__struct_config__.tag or "message" for kind in get_args(items.Item)]
-
-    def told(word: str, of: str = "") -> bool:
-        return any(row.startswith(f"| {of}") and f"`{word}`" in row for row in rows)
-
-    assert [field.name for field in msgspec.structs.fields(Body) if not told(field.name)] == []
-    assert [tag for tag in parts if not told(str(tag), "part ")] == []
-    assert [tag for tag in kinds if not told(str(tag), "item ")] == []
