@@ -1,0 +1,147 @@
+"""All that is known of one experiment: who was exposed, and the evidence on every metric and guardrail of every treatment."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from policies.experiments import evidence as ev
+from policies.experiments import sample_ratio
+from policies.experiments.assign import draw
+from policies.experiments.evidence import Evidence, Value
+from policies.experiments.plan import Experiment, Guardrail, Metric
+from policies.experiments.sample_ratio import Shares
+from policies.experiments.scores import Draw
+
+
+class Exposure(msgspec.Struct, frozen=True):
+    """One request in one experiment: its variant, the digest of its unit, each variant's chance, and the covariates in the
+    order of `Experiment.adjust_by`."""
+
+    experiment: str
+    variant: str
+    unit: str
+    chances: Mapping[str, float]
+    covariates: tuple[float, ...] = ()
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """`metrics` by `TREATMENT/METRIC`, `watched` by `TREATMENT/GUARDRAIL`. `requests` and `units` count exposures by variant,
+    units as far as they were told apart."""
+
+    requests: Mapping[str, int] = {}
+    units: Shares = Shares()
+    metrics: Mapping[str, Evidence] = {}
+    watched: Mapping[str, Evidence] = {}
+
+
+def begin(experiment: Experiment) -> Trial:
+    """Nothing seen yet."""
+    once, alpha = experiment.unit == "request", alpha_of(experiment)
+    return Trial(
+        metrics={
+            key(treatment, metric.name): ev.begin(metric, alpha, None, once=once)
+            for treatment in experiment.treatments
+            for metric in metrics_of(experiment)
+        },
+        watched={
+            key(treatment, rail.name): ev.begin(rail.metric, rail.alpha, rail.margin, once=once)
+            for treatment in experiment.treatments
+            for rail in experiment.watch
+        },
+    )
+
+
+def key(treatment: str, name: str) -> str:
+    return f"{treatment}/{name}"
+
+
+def alpha_of(experiment: Experiment) -> float:
+    """Of one treatment: all together are wrong no more often than the experiment allows."""
+    return experiment.alpha / max(1, len(experiment.treatments))
+
+
+def metrics_of(experiment: Experiment) -> tuple[Metric, ...]:
+    """What is measured, the primary metric first; what guardrails watch is shown as well."""
+    named: dict[str, Metric] = {}
+    primary = () if experiment.primary is None else (experiment.primary,)
+    for metric in (*primary, *experiment.also, *[rail.metric for rail in experiment.watch]):
+        named.setdefault(metric.name, metric)
+    return tuple(named.values())
+
+
+def exposed(trial: Trial, exposure: Exposure, *, fresh: bool) -> Trial:
+    """A request came in. `fresh`: its unit was not seen before."""
+    requests = {**trial.requests, exposure.variant: trial.requests.get(exposure.variant, 0) + 1}
+    units = sample_ratio.see(trial.units, exposure.variant, exposure.chances) if fresh else trial.units
+    return msgspec.structs.replace(trial, requests=requests, units=units)
+
+
+def measured(trial: Trial, experiment: Experiment, exposure: Exposure, values: Mapping[str, Value]) -> Trial:
+    """What a request came to, by source; what is not among `values` was not to be had of it."""
+    metrics, watched = dict(trial.metrics), dict(trial.watched)
+    for treatment, drawn in draws(experiment, exposure):
+        for metric in metrics_of(experiment):
+            _see(metrics, key(treatment, metric.name), drawn, values.get(metric.source), exposure)
+        for rail in experiment.watch:
+            _see(watched, key(treatment, rail.name), drawn, values.get(rail.metric.source), exposure)
+    return msgspec.structs.replace(trial, metrics=metrics, watched=watched)
+
+
+def _see(known: dict[str, Evidence], name: str, drawn: Draw, value: Value | None, exposure: Exposure) -> None:
+    if value is not None and name in known:
+        known[name] = ev.see(known[name], drawn, value, exposure.covariates)
+
+
+def draws(experiment: Experiment, exposure: Exposure) -> Iterator[tuple[str, Draw]]:
+    """For each treatment how this request stands to it and control."""
+    control = experiment.control
+    bucket = None if experiment.unit == "request" else draw("bucket", exposure.unit)
+    for treatment in experiment.treatments:
+        chances = exposure.chances.get(treatment, 0.0), exposure.chances.get(control, 0.0)
+        if min(chances) > 0:
+            sides = {treatment: True, control: False}
+            yield treatment, Draw(sides.get(exposure.variant), *chances, bucket)
+
+
+def merged(one: Trial, other: Trial) -> Trial:
+    """What two gateways know, as one. Of sample ratios the mean of e-values: both may have seen the same units."""
+    return Trial(
+        requests=_added(one.requests, other.requests),
+        units=_shares(one.units, other.units),
+        metrics=_merged(one.metrics, other.metrics),
+        watched=_merged(one.watched, other.watched),
+    )
+
+
+def _merged(one: Mapping[str, Evidence], other: Mapping[str, Evidence]) -> Mapping[str, Evidence]:
+    return {name: ev.merged(one[name], other[name]) if name in other else one[name] for name in one}
+
+
+def _added(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in (*one, *[n for n in other if n not in one])}
+
+
+def _shares(one: Shares, other: Shares) -> Shares:
+    larger, smaller = (one, other) if sum(one.seen.values()) >= sum(other.seen.values()) else (other, one)
+    if not smaller.seen:
+        return larger
+    return msgspec.structs.replace(
+        larger,
+        seen={name: larger.seen.get(name, 0) + smaller.seen.get(name, 0) for name in {*larger.seen, *smaller.seen}},
+        expected={name: larger.expected[name] + smaller.expected.get(name, 0) for name in larger.expected},
+        log_e=_mean(larger.log_e, smaller.log_e),
+    )
+
+
+def _mean(one: float, other: float) -> float:
+    """Of two e-values, by their logs."""
+    top = max(one, other)
+    return top + math.log((math.exp(one - top) + math.exp(other - top)) / 2)
+
+
+def rails(experiment: Experiment) -> Iterator[tuple[str, Guardrail]]:
+    """Each guardrail of each treatment."""
+    for treatment in experiment.treatments:
+        for rail in experiment.watch:
+            yield treatment, rail
