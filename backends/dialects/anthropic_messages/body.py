@@ -78,6 +78,8 @@ class Tool(msgspec.Struct, forbid_unknown_fields=True):
     description: str | None = None
     type: Literal["custom"] | None = None
     strict: bool | None = None
+    eager_input_streaming: bool | None = None
+    """Of a call's arguments: how they are streamed anyway. Vercel's AI SDK asks for it with every tool."""
     cache_control: CacheControl = None
 
 

@@ -98,7 +98,7 @@ FIELDS: tuple[Row, ...] = (
     same("temperature"),
     same("top_p"),
     same("top_k"),
-    Field("tools", "tools", "of type `custom`: functions", _tools),
+    Field("tools", "tools", "of type `custom`: functions; `eager_input_streaming` is what happens unasked", _tools),
     Field(
         "tool_choice",
         "tool_choice, parallel_tool_calls",
