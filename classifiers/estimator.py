@@ -15,7 +15,9 @@ from classifiers.encoder import Vectors, find_encoder
 from classifiers.glance import Glance, Glances
 from classifiers.heads.inputs import read_inputs
 from classifiers.memory import Memory
+from classifiers.numbers import Numbers
 from classifiers.outside import outside, turns_with_text
+from classifiers.packing import make_of, pack
 from classifiers.question import Question
 from classifiers.stages import nearest
 from classifiers.static import open_static
@@ -24,6 +26,9 @@ from classifiers.turns import Chances, prefixes
 from policies.estimates import Calibration, Estimate, Span, Unsettled
 
 REMEMBERED_TURNS = 65_536
+REMEMBERED_VECTORS = 2_048
+"""For logs that keep numbers: 3 MB when full."""
+
 _NOW_WITHIN_S = 60.0
 
 
@@ -49,6 +54,7 @@ class Estimator:
         self._name = artefact.manifest.digest[:12]
         self._glances = Glances(artefact, open_static(), REMEMBERED_TURNS) if artefact.stages else None
         self._known: Memory[Scored] = Memory(REMEMBERED_TURNS)
+        self._vectors: Memory[Vectors] = Memory(REMEMBERED_VECTORS)
         self._underway: dict[bytes, Future[Scored]] = {}
 
     @property
@@ -71,6 +77,22 @@ class Estimator:
         asked = self._begin(question, unsettled)
         wait(asked.waiting, timeout=_NOW_WITHIN_S)
         return self._conclude(asked, _NOW_WITHIN_S)
+
+    def numbers(self, question: Question) -> Callable[[], Numbers | None]:
+        """What is to be asked, from any thread, for what heads read of the newest turn, which is embedded for that where the
+        quick stage sufficed; None as long as it is not known, or where no estimate is made of it."""
+        if outside(question):
+            return lambda: None
+        turn = question.turns[-1]
+        key, make = digest(turn), make_of(self._artefact.manifest.encoder)
+        if self._vectors.get(key) is None:
+            self._score(key, turn)
+
+        def read() -> Numbers | None:
+            vector = self._vectors.get(key)
+            return None if vector is None else pack(read_inputs([turn], vector[None, :]), make)
+
+        return read
 
     async def aclose(self) -> None:
         """Stops the embedder."""
@@ -108,6 +130,7 @@ class Estimator:
             row = self._artefact.blend.p_good(read_inputs([turn], vector[None, :]))[0]
             found = Scored(tuple(row.tolist()), self._doubt(vector))
             self._known.put(key, found)
+            self._vectors.put(key, vector)
             scored.set_result(found)
         except Exception as error:  # whatever went wrong is the future's to carry; an abstaining estimate names it
             scored.set_exception(error)

@@ -97,7 +97,8 @@ class Telemetry(BaseModel):
 
 class Decisions(BaseModel):
     """The log of decisions: `dir` is its folder, None for none. Sizes in bytes, times in seconds. `total_bytes` bounds all
-    segments together; `queue` how many records may wait to be written."""
+    segments together; `queue` how many records may wait to be written. `numbers`: what a classifier reads of each question
+    is kept too (an embedding and lexical features, no text), so that one can be trained on the log."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -106,6 +107,7 @@ class Decisions(BaseModel):
     segment_s: PositiveFloat = 3_600.0
     total_bytes: int = Field(default=4_096 * MIB, ge=2 * MIB)
     queue: PositiveInt = 8_192
+    numbers: bool = False
 
     @model_validator(mode="after")
     def _one_is_kept_beside_the_newest(self) -> "Decisions":

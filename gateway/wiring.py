@@ -137,7 +137,9 @@ def open_decisions(asked: Decisions, redactor: Redactor, observer: Observer) -> 
         )
     except OSError as error:
         raise BadSettings(f"decisions: the log of decisions cannot be written: {error}") from None
-    decisions = DecisionLog(segments, redactor, most=asked.queue, dropped=observer.not_kept)
+    decisions = DecisionLog(
+        segments, redactor, most=asked.queue, dropped=observer.not_kept, keeps_numbers=asked.numbers
+    )
     decisions.start()
     return decisions
 

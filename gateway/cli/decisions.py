@@ -77,6 +77,8 @@ def show_summary(found: Summary) -> None:
     ends = ", ".join(f"{end} {count}" for end, count in sorted(found.by_end.items()))
     say(f"ended: {ends or 'none'}; rejected {found.rejected}, escalated {found.escalated}")
     say(f"feedback: {found.feedback}, of which {found.stray} of no request of that tenant here")
+    signals = ", ".join(f"{signal} {count}" for signal, count in sorted(found.signals.items()))
+    say(f"signals: {signals or 'none'}")
 
 
 def show_drift(found: Drift) -> None:

@@ -15,11 +15,11 @@ GONE = "***"
 
 def cleaned(record: DecisionRecord, redactor: Redactor) -> DecisionRecord:
     """The same record where nothing is to be hidden. Else every text of it passes the redactor, and it is marked: what was
-    decided on is not all there any more."""
+    decided on is not all there any more; nor are its numbers, which may hold what was taken out."""
     secret_headers = CREDENTIALS & record.facts.headers.keys()
     if not secret_headers and all(redactor.clean(text) == text for text in from_outside(record)):
         return record
-    plain = washed(msgspec.to_builtins(record), redactor)
+    plain = washed(msgspec.to_builtins(msgspec.structs.replace(record, numbers=None)), redactor)
     found = msgspec.convert(plain, DecisionRecord)
     headers = {**found.facts.headers, **dict.fromkeys(secret_headers, GONE)}
     facts = msgspec.structs.replace(found.facts, headers=headers)

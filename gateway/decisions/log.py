@@ -5,6 +5,7 @@ Handing over returns at once and never raises: what cannot be kept is dropped an
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -13,10 +14,16 @@ from functools import partial
 
 import msgspec
 
+from backends.messages import ChatRequest
+from classifiers.numbers import Numbers
+from gateway.decisions.asked import Asked, asked
 from gateway.decisions.clean import cleaned
-from gateway.decisions.record import FeedbackRecord, Record, recorded
+from gateway.decisions.record import FeedbackRecord, Record, SignalRecord, recorded
 from gateway.decisions.segments import Segments
 from gateway.decisions.shelf import Shelf
+from gateway.decisions.signals import Signals
+from gateway.live.in_force import Estimates
+from gateway.request.identity import Principal
 from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
 from gateway.telemetry.redact import Redactor
@@ -43,16 +50,17 @@ READABLE: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """A request that is over. The values themselves; they become a line in the thread."""
+    """A request that is over. The values themselves; they become a line in the thread. `numbers` tells them there."""
 
     facts: Facts
     estimate: Estimate
     snapshot: Snapshot
     decision: Decision
     settlement: Settlement
+    numbers: Callable[[], Numbers | None] | None = None
 
 
-Waiting = Settled | FeedbackRecord
+Waiting = Settled | FeedbackRecord | SignalRecord
 
 
 class DecisionLog:
@@ -66,6 +74,8 @@ class DecisionLog:
         most: int,
         dropped: Callable[[int], object],
         sync_s: float = SYNC_S,
+        keeps_numbers: bool = False,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._segments = segments
         self._shelf = Shelf(segments.folder)
@@ -73,6 +83,10 @@ class DecisionLog:
         self._most = most
         self._dropped = dropped
         self._sync_s = sync_s
+        self._keeps_numbers = keeps_numbers
+        self._now = now
+        self._signals = Signals()
+        self._secret = os.urandom(32)
         self._synced_at = time.monotonic()
         self._policies: deque[tuple[str, Kept]] = deque()
         self._waiting: deque[Waiting] = deque()
@@ -87,9 +101,18 @@ class DecisionLog:
         """From here on decisions may be made by it."""
         self._policies.append((policy.hash, keep(policy, text)))
 
-    def settled(self, judged: Judged, settlement: Settlement) -> None:
+    def asked(self, request: ChatRequest, principal: Principal, estimates: Estimates | None) -> Asked:
+        """What the log wants of a request that is under way."""
+        kept_by = estimates if self._keeps_numbers else None
+        return asked(request, principal, kept_by, secret=self._secret, now=self._now())
+
+    def settled(self, judged: Judged, settlement: Settlement, beside: Asked | None = None) -> None:
         """A request that was decided is over."""
-        self._hand_over(Settled(judged.facts, judged.estimate, judged.snapshot, judged.decision, settlement))
+        numbers = beside.numbers if beside is not None else None
+        self._hand_over(Settled(judged.facts, judged.estimate, judged.snapshot, judged.decision, settlement, numbers))
+        if beside is not None:
+            for signal in self._signals.over(beside, settlement, self._now()):
+                self._hand_over(signal)
 
     def heard(self, feedback: FeedbackRecord) -> bool:
         """Whether it is going to be written."""
@@ -159,9 +182,16 @@ class DecisionLog:
         return line + b"\n"
 
     def _record(self, waiting: Waiting) -> Record:
-        if isinstance(waiting, FeedbackRecord):
+        if not isinstance(waiting, Settled):
             return waiting
-        decided = recorded(waiting.facts, waiting.estimate, waiting.snapshot, waiting.decision, waiting.settlement)
+        decided = recorded(
+            waiting.facts,
+            waiting.estimate,
+            waiting.snapshot,
+            waiting.decision,
+            waiting.settlement,
+            numbers=waiting.numbers() if waiting.numbers is not None else None,
+        )
         return cleaned(decided, self._redactor)
 
 

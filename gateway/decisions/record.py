@@ -1,4 +1,4 @@
-"""The lines of the log: one decision with its outcome, or one word of feedback. Counts, names and reasons; never a text."""
+"""The lines of the log: a decision with its outcome, a word of feedback, a signal. Counts, names and reasons; never a text."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from backends.messages import Usage
+from classifiers.numbers import Numbers
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
@@ -21,6 +22,8 @@ NOBODY = "nobody"
 """In counts by model: the requests that none answered."""
 
 Rating = Literal["good", "bad"]
+
+Signal = Literal["regenerated", "retried", "abandoned", "misshapen"]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +59,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="recor
 
     `at` in seconds since the epoch. `probability` is that with which this choice was made among all that could have been: 1
     where nothing is drawn; `decision.propensity` has the others'. `cleaned`: something that looked like a credential was
-    taken out of the texts, so the decision cannot be made again from them.
+    taken out of the texts, so the decision cannot be made again from them. `numbers` is what heads read of the newest turn,
+    where that is kept.
     """
 
     schema: int = SCHEMA
@@ -70,13 +74,14 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="recor
     decision: Decision
     probability: float = 1.0
     cleaned: bool = False
+    numbers: Numbers | None = None
     outcome: Outcome
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="feedback"):
     """What a caller says of an earlier answer. It counts where a decision of the same tenant has this `request_id`.
 
-    Of a comment only the length is kept.
+    Of a comment and of a correction only the lengths are kept.
     """
 
     schema: int = SCHEMA
@@ -87,9 +92,24 @@ class FeedbackRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="recor
     score: float | None = None
     corrected: bool | None = None
     comment_chars: int = 0
+    correction_chars: int = 0
 
 
-Record = DecisionRecord | FeedbackRecord
+class SignalRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="signal"):
+    """What a caller's doing says of the answer to `request_id`, by the definition of this `version`; `by` is the request that
+    showed it, `after_s` how long after the end of the first."""
+
+    schema: int = SCHEMA
+    at: float
+    request_id: str
+    tenant: str
+    signal: Signal
+    version: int
+    by: str
+    after_s: float | None = None
+
+
+Record = DecisionRecord | FeedbackRecord | SignalRecord
 
 
 def digest_of(snapshot: Snapshot) -> str:
@@ -98,7 +118,13 @@ def digest_of(snapshot: Snapshot) -> str:
 
 
 def recorded(
-    facts: Facts, estimate: Estimate, snapshot: Snapshot, decision: Decision, settlement: Settlement
+    facts: Facts,
+    estimate: Estimate,
+    snapshot: Snapshot,
+    decision: Decision,
+    settlement: Settlement,
+    *,
+    numbers: Numbers | None = None,
 ) -> DecisionRecord:
     return DecisionRecord(
         at=snapshot.now,
@@ -110,6 +136,7 @@ def recorded(
         snapshot_digest=digest_of(snapshot),
         decision=decision,
         probability=decision.probability,
+        numbers=numbers,
         outcome=outcome_of(settlement),
     )
 

@@ -36,6 +36,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     escalated: int
     feedback: int
     stray: int
+    signals: Mapping[str, int]
     policies: Mapping[str, int]
 
 
@@ -74,6 +75,7 @@ class Tally:
     policies: Counter[str] = field(default_factory=Counter)
     answered_by: dict[tuple[str, str], str] = field(default_factory=dict)
     told: list[FeedbackRecord] = field(default_factory=list)
+    signals: Counter[str] = field(default_factory=Counter)
     since: float = math.inf
     until: float = -math.inf
     rejected: int = 0
@@ -97,8 +99,10 @@ def summary(records: Iterable[Record]) -> Summary:
     for record in records:
         if isinstance(record, DecisionRecord):
             tally.see(record)
-        else:
+        elif isinstance(record, FeedbackRecord):
             tally.told.append(record)
+        else:
+            tally.signals[record.signal] += 1
     stray = join(tally)
     return Summary(
         decisions=tally.ends.total(),
@@ -110,6 +114,7 @@ def summary(records: Iterable[Record]) -> Summary:
         escalated=tally.escalated,
         feedback=len(tally.told),
         stray=stray,
+        signals=tally.signals,
         policies=tally.policies,
     )
 

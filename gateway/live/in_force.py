@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Protocol
 
 from backends.upstream import Upstream
+from classifiers.numbers import Numbers
 from classifiers.question import Question
 from gateway.live.replicas import Replica
 from policies.decision import Call
@@ -25,6 +26,10 @@ class Estimates(Protocol):
     """How hard a question is, within a time or not at all. `unsettled` is asked where a quick estimate will not do."""
 
     async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate: ...
+
+    def numbers(self, question: Question) -> Callable[[], Numbers | None]:
+        """What is to be asked, from any thread, for what heads read of the newest turn; None as long as that is not known."""
+        ...
 
 
 class Live:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from backends.dialects.dialect import Dialect
 from backends.dialects.faults import RequestFault
 from backends.messages import ChatRequest
+from gateway.decisions.asked import Asked
 from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.request.affinity import Affinity
@@ -30,7 +31,8 @@ from gateway.telemetry.observe import Observation
 
 @dataclass(slots=True)
 class Visit:
-    """One HTTP request at the door, with its observation and its books; `judged` from its decision on."""
+    """One HTTP request at the door, with its observation and its books; `judged` from its decision on. `asked` is
+    what the log of decisions wants of it, where one is kept."""
 
     scope: Scope
     headers: Mapping[str, str]
@@ -39,6 +41,7 @@ class Visit:
     observation: Observation
     books: Books
     judged: Judged | None = None
+    asked: Asked | None = None
 
 
 class ChatEndpoint:
@@ -51,7 +54,9 @@ class ChatEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = read_headers(scope["headers"])
         observation = self._gateway.observer.begin(headers, scope["method"], self._dialect.path)
-        visit = Visit(scope, headers, receive, send, observation, Books(observation.request_id, self._dialect.name))
+        shows = self._gateway.settings.debug_headers
+        books = Books(observation.request_id, self._dialect.name, shows_candidates=shows)
+        visit = Visit(scope, headers, receive, send, observation, books)
         try:
             await self._attend(visit)
         finally:
@@ -61,7 +66,7 @@ class ChatEndpoint:
         settlement = visit.books.close()
         visit.observation.settle(settlement)
         if self._gateway.decisions is not None and visit.judged is not None:
-            self._gateway.decisions.settled(visit.judged, settlement)
+            self._gateway.decisions.settled(visit.judged, settlement, visit.asked)
 
     async def _attend(self, visit: Visit) -> None:
         try:
@@ -110,12 +115,15 @@ class ChatEndpoint:
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world)
         visit.judged = judged
+        if self._gateway.decisions is not None:
+            visit.asked = self._gateway.decisions.asked(request, principal, live.estimator)
+        ear = visit.asked.ear if visit.asked is not None else None
         books.decided(judged.decision)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency, principal.is_relayed)
         cascade = Cascade(live.policy, request, judged, world.escalations, books)
-        return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at)
+        return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at, ear=ear)
 
     def _egress(self, visit: Visit, request: ChatRequest, watch: ClientWatch) -> Egress:
         request_id = visit.books.request_id

@@ -123,10 +123,14 @@ async def relay(trial: Trial, job: Drive) -> None:
     loop, attempt, tally = asyncio.get_running_loop(), trial.attempt, trial.tally
     limits = job.limits(loop.time())
     first_at = loop.time() + limits.first_content_s if job.request.stream else job.total_at
+    if job.ear is not None:
+        job.ear.forget()
 
     def seen(event: Event) -> None:
         tally.see(event)
         job.cascade.hear(event)
+        if job.ear is not None:
+            job.ear.hear(event)
         if not tally.spoke and speaks(event):
             tally.spoke = True
             attempt.spoke()

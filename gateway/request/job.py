@@ -11,6 +11,7 @@ from gateway.request.cascade import Cascade
 from gateway.request.egress import Egress
 from gateway.request.head_start import HeadStart
 from gateway.request.judge import Judged, reads_prompt
+from gateway.request.listen import Listener
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.told import reason_of, told, why_escalated
@@ -21,7 +22,8 @@ from policies.decision import Call
 class Drive:
     """One request under way: what was decided, who holds what, where the answer goes, and the books.
 
-    `total_at`, on the event loop's clock, bounds all attempts together.
+    `total_at`, on the event loop's clock, bounds all attempts together. `ear` hears the answer, where the log wants to know
+    its form.
     """
 
     live: Live
@@ -36,6 +38,7 @@ class Drive:
     total_at: float
     failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
     head_start: HeadStart | None = None
+    ear: Listener | None = None
 
     def prepared(self, call: Call) -> Prepared:
         """The prompt as this model reads it; of one that nobody reads but the replica itself, the length."""

@@ -22,6 +22,10 @@ class Listener:
     """One answer. Of several choices it hears the first."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Another answer begins."""
         self._texts: list[str] = []
         self._characters = 0
         self._logprobs: list[float] = []

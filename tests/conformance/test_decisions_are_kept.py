@@ -17,7 +17,7 @@ from upstreams.fake_upstream import chat_either, fake_upstream, json_reply
 
 from gateway.cli import app
 from gateway.decisions.read import read_log
-from gateway.decisions.record import DecisionRecord, FeedbackRecord, Record
+from gateway.decisions.record import DecisionRecord, FeedbackRecord, Record, SignalRecord
 from gateway.decisions.replay import policies_beside, replay
 from gateway.settings import Decisions
 
@@ -73,6 +73,10 @@ async def command(*words: str) -> Result:
 def split(records: list[Record]) -> tuple[list[DecisionRecord], list[FeedbackRecord]]:
     decided = [record for record in records if isinstance(record, DecisionRecord)]
     return decided, [record for record in records if isinstance(record, FeedbackRecord)]
+
+
+def signals(folder: Path) -> list[SignalRecord]:
+    return [record for record in read_log(folder / "log") if isinstance(record, SignalRecord)]
 
 
 async def test_every_decision_is_kept_once_with_its_outcome_and_decides_again(
@@ -145,10 +149,65 @@ async def test_no_prompt_no_answer_and_no_key_is_in_the_log(
 
     text = "".join(path.read_text() for path in sorted((tmp_path / "log").rglob("*")) if path.is_file())
 
-    assert len(list(read_log(tmp_path / "log"))) == 4
+    decided, said = split(list(read_log(tmp_path / "log")))
+    assert (len(decided), len(said)) == (3, 1)
     assert '"x-api-key":"***"' in text
     for canary in (*KEYS, UPSTREAM_KEY, *PROMPT.split(" that "), *ANSWER.split(" that ")):
         assert canary not in text, canary
+
+
+async def test_asking_again_is_a_signal_about_the_answer_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with asked(tmp_path, monkeypatch) as (_, client):
+        first = (await chat(client)).headers["x-turnout-request-id"]
+        second = (await chat(client, temperature=0.5)).headers["x-turnout-request-id"]
+        await chat(client, messages=[{"role": "user", "content": "something else"}])
+        client.headers["authorization"] = f"Bearer {list(KEYS)[1]}"
+        await chat(client)
+
+    (found,) = signals(tmp_path)
+    shown = await command("decisions", str(tmp_path / "log"), "--json")
+
+    assert (found.signal, found.version, found.request_id, found.by) == ("regenerated", 1, first, second)
+    assert found.tenant == "acme"
+    assert found.after_s is not None
+    assert 0 <= found.after_s < 60
+    assert json.loads(shown.stdout)["signals"] == {"regenerated": 1}
+
+
+async def test_asking_again_after_an_error_is_another_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with asked(tmp_path, monkeypatch, json_reply({"error": {"message": "no"}}, 500)) as (_, client):
+        first = (await chat(client)).headers["x-turnout-request-id"]
+        await chat(client)
+
+    assert [(one.signal, one.request_id) for one in signals(tmp_path)] == [("retried", first)]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("no JSON at all", {"type": "json_object"}, ["misshapen"]),
+        ('{"a": 1}', {"type": "json_object"}, []),
+        ("no JSON at all", None, []),
+        (
+            '{"a": 1}',
+            {"type": "json_schema", "json_schema": {"name": "n", "schema": {"required": ["b"]}}},
+            ["misshapen"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_of_another_form_than_was_asked_for_is_a_signal(
+    case: tuple[str, object, list[str]], stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, form, told = case
+    async with asked(tmp_path, monkeypatch, chat_either(said)) as (_, client):
+        answer = await chat(client, stream=stream, **({"response_format": form} if form else {}))
+
+    found = signals(tmp_path)
+    assert [one.signal for one in found] == told
+    assert all(one.request_id == one.by == answer.headers["x-turnout-request-id"] for one in found)
 
 
 async def test_feedback_is_kept_for_the_tenant_that_gave_it_and_a_comment_as_its_length(

@@ -1,0 +1,51 @@
+"""What the log wants of a request beside its decision, gathered while it is under way. Its text does not outlive it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from backends.messages import ChatRequest
+from classifiers.numbers import Numbers
+from gateway.live.in_force import Estimates
+from gateway.request.facts import question_of
+from gateway.request.identity import Principal
+from gateway.request.listen import Listener, wanted_of
+from policies.escalate.said import Wanted
+from policies.facts import AUTO
+
+
+@dataclass(slots=True)
+class Asked:
+    """`key` stands for everything that was said to the model, by whom. `ear` hears the answer where its form can be judged,
+    `wanted` is that form. `numbers` tells what heads read of the question, as soon as it is known."""
+
+    at: float
+    key: bytes
+    wanted: Wanted | None = None
+    ear: Listener | None = None
+    numbers: Callable[[], Numbers | None] | None = None
+
+
+def asked(
+    request: ChatRequest, principal: Principal, estimates: Estimates | None, *, secret: bytes, now: float
+) -> Asked:
+    """`estimates` where numbers are kept. `secret` keeps keys apart from those of other processes."""
+    found = Asked(now, key_of(request, principal, secret))
+    if request.asks != "chat":
+        return found
+    wanted = wanted_of(request)
+    if wanted.json:
+        found.wanted, found.ear = wanted, Listener()
+    if estimates is not None and request.model == AUTO:
+        found.numbers = estimates.numbers(question_of(request))
+    return found
+
+
+def key_of(request: ChatRequest, principal: Principal, secret: bytes) -> bytes:
+    """A digest that nobody can undo, or make, without the secret of this process."""
+    found = blake2b(principal.salt, digest_size=16, key=secret)
+    for message in request.messages:
+        text = message.text.encode("utf-8", "surrogatepass")
+        found.update(f"{message.role}:{message.images}:{len(text)}:".encode())
+        found.update(text)
+    return found.digest()
