@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,20 +27,55 @@ LONGEST_PAUSE_S = 2.0
 """Between two tries to hear a worker; doubled from the first to the longest, and begun anew by a stream that lasted longer."""
 
 
+STANDS_S = 0.12
+"""Changes are told after 50 ms at the latest: what was not corrected for so long is so."""
+
 NOT_THERE = "the worker cannot be reached"
 """What clients may know; its address is the operator's, and stands in the log."""
+
+
+class Standing:
+    """Others' work that stands: what was told twice, or so long ago that it would have been taken back by now.
+
+    A word is as old as the next one is due, and many prompts are shorter than that: what was queued when the worker spoke
+    would be held against it for several requests after it was done.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._before = self._last = (0, 0)
+        self._last_at = 0.0
+
+    def hear(self, running: int, queued_tokens: int) -> None:
+        self._before, self._last = self._last, (running, queued_tokens)
+        self._last_at = self._clock()
+
+    def standing(self) -> tuple[int, int]:
+        """Running requests and queued tokens."""
+        if self._clock() - self._last_at >= STANDS_S:
+            return self._last
+        return min(self._before[0], self._last[0]), min(self._before[1], self._last[1])
 
 
 class WorkerUpstream:
     """Without anybody who runs `hear` it is a remote server like any other. Raises what RemoteUpstream raises."""
 
-    def __init__(self, *, model: str, at: str, transport: Transport, serves: str = "", key: Key | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        model: str,
+        at: str,
+        transport: Transport,
+        serves: str = "",
+        key: Key | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.server = RemoteUpstream(model=model, at=at, transport=transport, serves=serves, key=key, heeds=self._heed)
         self._at = at
         self._heard = Heard()
         self._prefixes = Prefixes()
         self._under_way: Counter[bytes] = Counter()
-        self._others_running = self._others_queued_tokens = 0
+        self._others = Standing(clock)
 
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
         return msgspec.structs.replace(self.server.prepare(request, salt), salt=salt)
@@ -69,14 +105,15 @@ class WorkerUpstream:
         if told is None:
             why_not = self._heard.why_down or own.why_not
             return msgspec.structs.replace(own, ready=not why_not, why_not=why_not)
+        running, queued_tokens = self._others.standing()
         return Load(
             ready=own.ready and told.ready,
             why_not=own.why_not or told.why_not,
-            queued_tokens=own.queued_tokens + self._others_queued_tokens,
-            running=own.running + self._others_running,
+            queued_tokens=own.queued_tokens + queued_tokens,
+            running=own.running + running,
             active_tokens=told.active_tokens,
-            others_running=self._others_running,
-            others_queued_tokens=self._others_queued_tokens,
+            others_running=running,
+            others_queued_tokens=queued_tokens,
         )
 
     def marked_blocks(self, prepared: Prepared) -> int:
@@ -124,8 +161,8 @@ class WorkerUpstream:
     def _tell_apart(self, told: WorkerLoad) -> None:
         """A word may be a moment old: were our own work read from it, an answer that just ended would still be in the way."""
         own = self.server.load()
-        self._others_running = max(0, told.running + told.waiting - own.running)
-        self._others_queued_tokens = max(0, told.queued_tokens - own.queued_tokens)
+        running, queued_tokens = told.running + told.waiting - own.running, told.queued_tokens - own.queued_tokens
+        self._others.hear(max(0, running), max(0, queued_tokens))
 
     def _arrived(self, keys: Sequence[bytes]) -> None:
         self._under_way.subtract(keys)
