@@ -50,6 +50,11 @@ def _bytes_lack(wanted: list[str], seen: Seen, world: World) -> None:
         assert text.encode() not in seen.body, f"{text} is in {seen.body!r}"
 
 
+def _bytes_have(wanted: list[str], seen: Seen, world: World) -> None:
+    for text in wanted:
+        assert text.encode() in seen.body, f"{text} is not in {seen.body!r}"
+
+
 def _upstreams(wanted: Mapping[str, Any], seen: Seen, world: World) -> None:
     for name, expected in wanted.items():
         _upstream(expected, world.upstreams[name], name)
@@ -101,6 +106,7 @@ CHECKS: dict[str, Callable[[Any, Seen, World], None]] = {
     "json": _json,
     "message_matches": _message_matches,
     "bytes_lack": _bytes_lack,
+    "bytes_have": _bytes_have,
     "upstreams": _upstreams,
     "text": _of(lambda seen: seen.text(), "text"),
     "texts": _of(lambda seen: {key: seen.text(key) for key in range(2)}, "texts"),
@@ -122,6 +128,7 @@ CHECKS: dict[str, Callable[[Any, Seen, World], None]] = {
     "ids": _count(lambda seen: len({chunk["id"] for chunk in seen.chunks})),
     "models": _of(lambda seen: sorted({chunk["model"] for chunk in seen.chunks}), "models"),
     "role_deltas": _count(lambda seen: sum("role" in delta for delta in seen.deltas())),
+    "content_events": _count(lambda seen: sum(bool(delta.get("content")) for delta in seen.deltas())),
     "dones": _count(lambda seen: seen.dones),
     "last_data": _of(lambda seen: seen.last, "last data"),
 }

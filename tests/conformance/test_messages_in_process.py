@@ -1,5 +1,6 @@
 """POST /v1/messages and count_tokens on an engine in this process, with a real tokenizer and template."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -79,6 +80,18 @@ async def test_ant_07_the_count_is_the_input_of_the_same_request_and_nothing_is_
     usages = [answer.json()["usage"] for answer in answers]
     assert told == [{"input_tokens": u["input_tokens"] + u["cache_read_input_tokens"]} for u in usages]
     assert told[0]["input_tokens"] < told[1]["input_tokens"] < told[2]["input_tokens"]
+
+
+async def test_a_stream_begins_with_the_length_of_its_prompt_and_ends_with_all_counts(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (world, _):
+        counts = [(await world.post("/v1/messages/count_tokens", **body)).json()["input_tokens"] for body in GROWING]
+        streams = [await world.post("/v1/messages", max_tokens=2, stream=True, **body) for body in GROWING * 2]
+
+    for count, stream in zip(counts * 2, streams, strict=True):
+        events = [json.loads(line[6:]) for line in stream.text.splitlines() if line.startswith("data: ")]
+        begun, ended = events[0]["message"]["usage"], events[-2]["usage"]
+        assert (begun["input_tokens"], begun["output_tokens"]) == (count, 0)
+        assert (ended["input_tokens"] + ended["cache_read_input_tokens"], ended["output_tokens"]) == (count, 2)
 
 
 async def test_a_prompt_beyond_the_window_is_counted_and_an_answer_to_it_refused_with_both_numbers(

@@ -42,6 +42,10 @@ def reply_of(answer: Mapping[str, Any]) -> Reply:
     headers = list(answer.get("headers", {}).items())
     if "json" in answer:
         return json_reply(answer["json"], answer.get("status", 200), headers)
+    if "raw_json" in answer:
+        return Reply((answer["raw_json"].encode(),), framing="length")
+    if "bytewise" in answer:
+        return sse_reply(*[bytes([byte]) for byte in answer["bytewise"].encode("latin-1")])
     if "messages" in answer:
         return sse_reply(*[told(item) for item in answer["messages"]])
     if "events" in answer:
