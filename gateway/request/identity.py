@@ -42,7 +42,10 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyEntry(BaseModel):
-    """One line of the keys file: SHA-256 of the key in hex, and what the key stands for."""
+    """One line of the keys file: SHA-256 of the key in hex, and what the key stands for.
+
+    Keys with the same `shares` use each other's prefixes, whosever they are; without it only those of the same tenant do.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,6 +54,7 @@ class KeyEntry(BaseModel):
     plan: str = ""
     models: frozenset[str] | None = None
     gateway: bool = False
+    shares: str = ""
 
 
 class BadSettings(Exception):
@@ -60,6 +64,11 @@ class BadSettings(Exception):
 def tenant_salt(tenant: str) -> bytes:
     """Tenants never share prefix digests; gateways that share a Redis agree on them."""
     return hashlib.blake2b(tenant.encode(), digest_size=16, person=b"turnout-tenant").digest()
+
+
+def shared_salt(word: str) -> bytes:
+    """For tenants that let each other use their prefixes. No tenant has this salt, whatever its name."""
+    return hashlib.blake2b(word.encode(), digest_size=16, person=b"turnout-shares").digest()
 
 
 ANONYMOUS = Principal(salt=tenant_salt("default"), is_gateway=True)
@@ -116,7 +125,7 @@ def _principal(entry: KeyEntry) -> Principal:
         tenant=entry.tenant,
         plan=entry.plan,
         models=entry.models,
-        salt=tenant_salt(entry.tenant),
+        salt=shared_salt(entry.shares) if entry.shares else tenant_salt(entry.tenant),
         is_gateway=entry.gateway,
     )
 
