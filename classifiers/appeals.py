@@ -5,23 +5,15 @@ are cut off before anything is computed of it, in training as in serving: what i
 """
 
 import re
-from bisect import bisect
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from classifiers.appeal_words import ADDRESS, APPEAL, PLAIN, STARTS
+from classifiers.appeal_tokens import Token, Tokens
+from classifiers.appeal_words import ADDRESS, STARTS
+from classifiers.sense import content, open_sense
 
 _END_CHARS = 4096  # of a long text only so much at either end is looked at
-_PIECE = re.compile(r"\S+")
-_TAGGED_PIECE = re.compile(r"</?\w+>|(?:(?!</?\w+>)\S)+")
-_LETTERS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _OPTION = re.compile(r"^\s*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
-_ENDS = re.compile(r"[.!?;:…][*'\")\]}>]*$")
-_MARKS = "([{<#*\"'`.,;:!?…)]}>-—–_\\/|~$"
-_OPENS = "([{<#-—–*\"'"
-_OPERATORS = frozenset("+-*/=<>≤≥×÷|&^%–?")
 _LATEX = ("$", "\\[", "\\(", "\\begin")
-_NUMBER = re.compile(r"[$€£#(]*\d[\d.,:/%-]*[A-Za-z]{0,3}[.,;:!?)%]*")
 _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 
 _OF_THE_ANSWER = 0.6  # this part of the words that mean something, and a sentence speaks of the answer
@@ -29,54 +21,9 @@ _BETWEEN_US = 0.4  # the same of a sentence with "I" or "you" in it
 _SALAD = 4  # so many tokens in which hardly a word holds English together
 _SALAD_OF_WORDS = 9  # the same inside a sentence and of words alone, for names come in rows too
 _ODD = 0.4
+_YOU = ("you", "your", "please")
+_SENTENCE_TOKENS = 64  # what is longer asks something
 _PERIODS, _REPEATS = range(1, 25), 3
-
-
-class _Token(NamedTuple):
-    """`kind`: "plain" English glue, "appeal", "word", "strange" (junk, or two words grown together), "other"."""
-
-    start: int
-    end: int
-    text: str
-    word: str
-    kind: str
-    opens: bool
-    new_line: bool
-    ends: bool
-
-
-class _Tokens:
-    """The pieces of a text between white space, each looked at when it is first asked for."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        pieces = (_TAGGED_PIECE if ">" in text else _PIECE).finditer(text)
-        self._spans = [piece.span() for piece in pieces]
-        self._made: dict[int, _Token] = {}
-        self.first, self.last = 0, len(self._spans)
-
-    def __len__(self) -> int:
-        return self.last - self.first
-
-    def __getitem__(self, at: int) -> _Token:
-        at += self.first if at >= 0 else self.last
-        if at not in self._made:
-            start, end = self._spans[at]
-            before = self._text[self._spans[at - 1][1] if at else 0 : start]
-            self._made[at] = _token(start, end, self._text[start:end], "\n" in before)
-        return self._made[at]
-
-    def words(self) -> list[str]:
-        """The pieces themselves."""
-        return [self._text[start:end] for start, end in self._spans[self.first : self.last]]
-
-    def last_line(self) -> int:
-        """Which token the last line begins with."""
-        end = self._spans[self.last - 1][1] if len(self) else 0
-        return max(self.first, bisect(self._spans, (self._text.rfind("\n", 0, end), 0))) - self.first
-
-    def part(self, start: int, end: int) -> list[_Token]:
-        return [self[at] for at in range(start, end)]
 
 
 def without_appeals(text: str) -> str:
@@ -99,13 +46,13 @@ def _asked(text: str) -> tuple[int, int]:
     """Where the text begins and ends without appeals."""
     if len(_OPTION.findall(text)) > 1:
         return 0, len(text)
-    tokens = _Tokens(text)
+    tokens = Tokens(text)
     many = len(tokens)
     _shorten(tokens)
     return (0, len(text)) if len(tokens) == many else (tokens[0].start, tokens[-1].end)
 
 
-def _shorten(tokens: _Tokens) -> None:
+def _shorten(tokens: Tokens) -> None:
     """Cuts until nothing more is to be cut."""
     begun, going = False, True
     while going:
@@ -117,46 +64,24 @@ def _shorten(tokens: _Tokens) -> None:
                 break
 
 
-def _cuts(tokens: _Tokens, *, begun: bool) -> Iterator[tuple[int, int]]:
+def _cuts(tokens: Tokens, *, begun: bool) -> Iterator[tuple[int, int]]:
     """What might be kept, as (start, end); most of what a text is kept whole for."""
     many = len(tokens)
     yield 0, _repeat(tokens)
     yield 0, _appeal(tokens)
     yield 0, _salad(tokens)
     yield _opening(tokens), many
+    yield 0, _foreign_end(tokens)
+    yield _foreign_opening(tokens), many
     if begun and many:
         yield 0, many - (tokens[-1].kind == "strange" or not tokens[-1].word)
 
 
-def _says_something(tokens: _Tokens, start: int, end: int) -> bool:
+def _says_something(tokens: Tokens, start: int, end: int) -> bool:
     return any(tokens[at].kind in ("plain", "word", "appeal") for at in range(start, end))
 
 
-def _token(start: int, end: int, piece: str, new_line: bool) -> _Token:
-    letters = _LETTERS.findall(piece)
-    # One word, with marks at its ends only: `(hard!)`, not `std::vector` or `x2y`.
-    whole = len(letters) == 1 and piece.strip(_MARKS) == letters[0]
-    word = letters[0].lower() if whole else "".join(filter(str.isalnum, piece)).lower()
-    kind = _kind(piece, word) if whole else "strange" if _is_strange(piece, word, letters) else "other"
-    return _Token(start, end, piece, word, kind, piece[0] in _OPENS, new_line, bool(_ENDS.search(piece)))
-
-
-def _kind(piece: str, word: str) -> str:
-    if word in PLAIN:
-        return "plain"
-    return "appeal" if word in APPEAL else "strange" if piece[0] in "\\_@" else "word"
-
-
-def _is_strange(piece: str, word: str, letters: Sequence[str]) -> bool:
-    """Marks that are no operator, words grown together with marks, letters and digits mixed; not a number or a formula."""
-    if not word:
-        return piece not in _OPERATORS and piece.strip(".") != ""
-    if _NUMBER.fullmatch(piece):
-        return False
-    return any(len(part) > 2 for part in letters) or (len(word) > 3 and word == piece.lower())
-
-
-def _repeat(tokens: _Tokens) -> int:
+def _repeat(tokens: Tokens) -> int:
     """Where a tail begins that says the same at least three times over."""
     words = tokens.words()
     for period in _PERIODS:
@@ -168,7 +93,7 @@ def _repeat(tokens: _Tokens) -> int:
     return len(words)
 
 
-def _appeal(tokens: _Tokens) -> int:
+def _appeal(tokens: Tokens) -> int:
     """Where the last sentence begins if it speaks of the answer, or else the longest last part of it that does."""
     begins = many = len(tokens)
     for start in range(many - 1, 0, -1):
@@ -181,7 +106,7 @@ def _appeal(tokens: _Tokens) -> int:
     return begins
 
 
-def _opening(tokens: _Tokens) -> int:
+def _opening(tokens: Tokens) -> int:
     """Where the text begins after a first sentence that speaks of the answer."""
     for end in range(1, min(64, len(tokens))):
         if tokens[end - 1].ends or tokens[end].new_line:
@@ -189,10 +114,35 @@ def _opening(tokens: _Tokens) -> int:
     return 0
 
 
-def _is_appeal(part: Sequence[_Token], bounded: bool) -> bool:
+def _foreign_end(tokens: Tokens) -> int:
+    """Where the last sentence begins if it has nothing of what the rest is about, and means to speak of the answer."""
+    many = len(tokens)
+    begins = next((at for at in range(many - 1, max(0, many - _SENTENCE_TOKENS), -1) if _parts(tokens, at)), 0)
+    return begins if begins and _is_foreign(tokens, begins, many) else many
+
+
+def _foreign_opening(tokens: Tokens) -> int:
+    """Where the text goes on after such a first sentence."""
+    ends = next((at for at in range(1, min(_SENTENCE_TOKENS, len(tokens))) if _parts(tokens, at)), 0)
+    return ends if ends and _is_foreign(tokens, 0, ends) else 0
+
+
+def _parts(tokens: Tokens, at: int) -> bool:
+    return tokens[at].new_line or bool(_STRONG.search(tokens[at - 1].text))
+
+
+def _is_foreign(tokens: Tokens, start: int, end: int) -> bool:
+    """Of the sentence at either end; the rest is what remains. Who asks something asks it of somebody."""
+    part, rest = tokens.text(start, end), tokens.text(*((end, len(tokens)) if start == 0 else (0, start)))
+    if "?" in part and not any(tokens[at].word in _YOU for at in range(start, end)):
+        return False
+    return not content(part) & content(rest) and open_sense().is_appeal(part, rest)
+
+
+def _is_appeal(part: Sequence[Token], bounded: bool) -> bool:
     kinds = [token.kind for token in part]
     about, other = kinds.count("appeal"), kinds.count("word")
-    if "?" in part[-1].text and not (bounded and any(token.word in ("you", "your", "please") for token in part)):
+    if "?" in part[-1].text and not (bounded and any(token.word in _YOU for token in part)):
         return False
     if len(part) == 1:
         return about == 1 and (part[0].ends or part[0].opens)
@@ -207,7 +157,7 @@ def _is_appeal(part: Sequence[_Token], bounded: bool) -> bool:
     return about + address >= (_BETWEEN_US if address else _OF_THE_ANSWER) * (about + address + other)
 
 
-def _salad(tokens: _Tokens) -> int:
+def _salad(tokens: Tokens) -> int:
     """Where the tail of the last line begins that is no English: words without glue, junk, another language."""
     many = len(tokens)
     start, bounded = _after_english(tokens, tokens.last_line())
@@ -221,7 +171,7 @@ def _salad(tokens: _Tokens) -> int:
     return start if start and len(part) >= _SALAD and odd >= _ODD * len(part) else many
 
 
-def _after_english(tokens: _Tokens, line: int) -> tuple[int, bool]:
+def _after_english(tokens: Tokens, line: int) -> tuple[int, bool]:
     """Behind the last place where two words of glue stand close together, or the stop after it; whether there is one."""
     many = len(tokens)
     start = next((at + 1 for at in range(many - 1, line, -1) if _is_english(tokens, line, at)), line)
@@ -233,7 +183,7 @@ def _after_english(tokens: _Tokens, line: int) -> tuple[int, bool]:
     return next((at for at in range(many) if tokens[at].kind == "strange"), 0), False
 
 
-def _is_english(tokens: _Tokens, line: int, at: int) -> bool:
+def _is_english(tokens: Tokens, line: int, at: int) -> bool:
     """A word of glue here, one within the three before, and nothing strange near them."""
     if tokens[at].kind != "plain":
         return False
