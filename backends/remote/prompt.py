@@ -60,8 +60,11 @@ def prefix_blocks(request: ChatRequest, revision: str, salt: bytes) -> tuple[byt
 def canonical(request: ChatRequest) -> bytes:
     """Tools, then the turns, one JSON line each. A turn's line does not depend on what follows it.
 
-    A plain string and a list of one text part are the same turn; so are all ways to say "no content".
+    A plain string and a list of one text part are the same turn; so are all ways to say "no content". Bare texts stand as they
+    are, their ids as numbers.
     """
+    if request.asks == "completions":
+        return b"\n".join(message.text.encode("utf-8", "replace") or _ids(message) for message in request.messages)
     lines = [msgspec.json.encode(request.tools, order="sorted")] if request.tools else []
     return b"\n".join([*lines, *(_line(message) for message in request.messages)])
 
@@ -69,6 +72,10 @@ def canonical(request: ChatRequest) -> bytes:
 def _line(message: Message) -> bytes:
     fields = (message.role, message.name, message.text, message.images, message.tool_call_id, message.tool_calls)
     return msgspec.json.encode(fields, order="sorted")
+
+
+def _ids(message: Message) -> bytes:
+    return b" ".join(b"%d" % token for token in message.token_ids)
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:

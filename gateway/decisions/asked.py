@@ -48,4 +48,5 @@ def key_of(request: ChatRequest, principal: Principal, secret: bytes) -> bytes:
         text = message.text.encode("utf-8", "surrogatepass")
         found.update(f"{message.role}:{message.images}:{len(text)}:".encode())
         found.update(text)
+        found.update(repr(message.token_ids).encode() if message.token_ids else b"")
     return found.digest()

@@ -17,6 +17,7 @@ def draw_of(request: ChatRequest, salt: bytes) -> float:
         text = message.text.encode("utf-8", "surrogatepass")
         found.update(f"{message.role}:{message.images}:{message.audio}:{message.files}:{len(text)}:".encode())
         found.update(text)
+        found.update(repr(message.token_ids).encode() if message.token_ids else b"")
     return (int.from_bytes(found.digest(), "big") >> 11) / (1 << 53)
 
 

@@ -47,7 +47,7 @@ class Drive:
             replica = self.live.replica(call)
             known = (
                 opened(replica).prepare(self.request, self.salt)
-                if self.request.asks == "chat" and reads_prompt(self.live.replicas[call.model])
+                if self.request.asks != "embeddings" and reads_prompt(self.live.replicas[call.model])
                 else Prepared(tokens=self.judged.facts.prompt_tokens, exact=False)
             )
             self.judged.prepared[call.model] = known

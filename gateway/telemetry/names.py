@@ -20,6 +20,9 @@ SCOPE = "turnout"
 ROUTE_SPAN = "route"
 CHAT = "chat"
 EMBEDDINGS = "embeddings"
+BARE_TEXT = "text_completion"
+OPERATIONS = {"/v1/completions": BARE_TEXT, "/v1/embeddings": EMBEDDINGS}
+"""By path; everything else that has attempts is a chat."""
 
 # Of the HTTP request. Who asked for what, and what did they get?
 HTTP_METHOD = "http.request.method"

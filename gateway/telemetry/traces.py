@@ -39,18 +39,18 @@ class Tracing:
             kind=SpanKind.SERVER,
             attributes={names.HTTP_METHOD: method, names.HTTP_ROUTE: route_path, names.REQUEST_ID: request_id},
         )
-        return RequestTrace(self._tracer, self._redactor, span)
+        return RequestTrace(self._tracer, self._redactor, span, names.OPERATIONS.get(route_path, names.CHAT))
 
 
 class RequestTrace:
-    def __init__(self, tracer: Tracer, redactor: Redactor, span: Span) -> None:
+    def __init__(self, tracer: Tracer, redactor: Redactor, span: Span, operation: str) -> None:
         self._tracer = tracer
         self._redactor = redactor
         self._span = span
         self._within = set_span_in_context(span, Context())
         self._latest: AttemptTrace | None = None
         self._stream = False
-        self._operation = names.CHAT
+        self._operation = operation
 
     @property
     def trace_id(self) -> str:
@@ -61,7 +61,6 @@ class RequestTrace:
     def decided(self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None) -> None:
         """One span over the time that deciding took, which has just passed."""
         self._stream = facts.stream
-        self._operation = names.EMBEDDINGS if "embeddings" in facts.needs else names.CHAT
         if not self._span.is_recording():
             return
         end = time.time_ns()
