@@ -69,11 +69,12 @@ Dialect = Literal["openai_chat", "anthropic"]
 
 
 class Speaks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server wants otherwise than clients say it: the name of the output limit ("" leaves the client's own), and
-    the role of what a developer says."""
+    """What a server wants otherwise than clients say it: the name of the output limit ("" leaves the client's own), the
+    role of what a developer says, and the field by which it keeps the caches of tenants apart ("" where it has none)."""
 
     limit: Literal["", "max_tokens", "max_completion_tokens"] = ""
     developer: Literal["developer", "system"] = "developer"
+    salt: Literal["", "cache_salt"] = ""
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,8 +38,9 @@ class RemoteUpstream:
     """`model` is the catalogue's name, `serves` the server's own name for it, `at` its base URL.
 
     The key goes to the origin of `at` and nowhere else. `dialect` is the server's, Chat Completions with `habits` where none
-    is given. `heeds` hears the headers of every good answer. Raises ValueError when `at` is no http(s) address, or when no
-    header could carry the key.
+    is given. `heeds` hears the headers of every good answer. `salt_field` of the body keeps the caches of tenants apart,
+    where the server has such a field. Raises ValueError when `at` is no http(s) address, or when no header could carry the
+    key.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class RemoteUpstream:
         habits: Habits | None = None,
         dialect: ServerDialect | None = None,
         heeds: Heeds = lambda call, headers: None,
+        salt_field: str = "",
     ) -> None:
         self._serves = serves or model
         self._dialect = dialect or ChatServer(model, self._serves, habits or Habits())
@@ -60,6 +62,7 @@ class RemoteUpstream:
         self._transport = transport
         self._key = _checked(key, model)
         self._heeds = heeds
+        self._salt_field = salt_field
         self._running = 0
         self._queued_tokens = 0
         self._why_not = ""
@@ -71,6 +74,7 @@ class RemoteUpstream:
             exact=False,
             blocks=blocks,
             block_tokens=CHUNK_BYTES // BYTES_PER_TOKEN,
+            salt=salt,
         )
 
     def resident_tokens(self, prepared: Prepared) -> int | None:
@@ -207,6 +211,8 @@ class RemoteUpstream:
             body = self._dialect.body(call.request)
         except RequestFault as fault:
             raise unsupported(fault) from fault
+        if self._salt_field and call.prepared.salt:
+            body = salted(body, self._salt_field, call.prepared.salt)
         return self._post(self._dialect.path_of(call.request), call.request, body, call.headers)
 
     def _post(self, path: str, request: ChatRequest, body: bytes, more: Mapping[str, str]) -> HttpRequest:
@@ -239,3 +245,12 @@ def _checked(key: Key | None, model: str) -> Key | None:
 
 def _is_event_stream(response: Response) -> bool:
     return response.headers.get("content-type", "text/event-stream").lower().startswith("text/event-stream")
+
+
+def salted(body: bytes, field: str, salt: bytes) -> bytes:
+    """The same object with one more field, which of several of its name is the one that counts.
+
+    >>> salted(b'{"a":1}', "cache_salt", b"s")
+    b'{"a":1,"cache_salt":"73"}'
+    """
+    return b'%b,"%b":"%b"}' % (body.rstrip()[:-1], field.encode(), salt.hex().encode())

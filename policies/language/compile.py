@@ -114,7 +114,9 @@ def _model(name: str, entry: ModelEntry) -> Model:
 
 
 def _speaks(entry: SpeaksEntry | None) -> Speaks:
-    return Speaks() if entry is None else Speaks(limit=entry.limit or "", developer=entry.developer)
+    if entry is None:
+        return Speaks()
+    return Speaks(limit=entry.limit or "", developer=entry.developer, salt=entry.salt or "")
 
 
 def _run(entry: RunEntry) -> Run:

@@ -13,6 +13,9 @@ from backends.messages import ChatRequest
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TURNS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _LIMITS = ("max_completion_tokens", "max_tokens")
+SALT = "cache_salt"
+"""Names the cache that a prompt may be answered from. Whose that is, is not the client's to say."""
+
 TRUE = msgspec.Raw(b"true")
 
 
@@ -26,6 +29,7 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
 def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
     """`serves` is the upstream's name for the model. Usage is always asked of a stream: the books need it."""
     fields = _FIELDS.decode(request.raw)
+    fields.pop(SALT, None)
     if request.model != serves:
         fields["model"] = msgspec.Raw(msgspec.json.encode(serves))
     if request.stream and not request.include_usage:
@@ -35,6 +39,11 @@ def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
     if not habits.knows_developer and any(message.role == "developer" for message in request.messages):
         fields["messages"] = _without_developer(fields["messages"])
     return msgspec.json.encode(fields)
+
+
+def may_name_salt(raw: bytes) -> bool:
+    """Whether a body has to be taken apart to know: the name may be written in escapes."""
+    return b"_salt" in raw or b"\\u" in raw
 
 
 def forces_a_function(request: ChatRequest) -> bool:

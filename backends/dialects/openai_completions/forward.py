@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from backends.dialects.openai_chat.forward import asking_usage
+from backends.dialects.openai_chat.forward import SALT, asking_usage, may_name_salt
 from backends.dialects.openai_chat.reported import read_usage, reported_error
 from backends.dialects.openai_chat.shapes import in_utf8
 from backends.dialects.openai_chat.whole import AnswerError
@@ -38,9 +38,10 @@ _ANSWER = msgspec.json.Decoder(_Answer)
 def upstream_body(request: ChatRequest, serves: str) -> bytes:
     """`serves` is the server's name for the model. Usage is always asked of a stream: the books need it."""
     asks_usage = request.stream and not request.include_usage
-    if request.model == serves and not asks_usage:
+    if request.model == serves and not asks_usage and not may_name_salt(request.raw):
         return request.raw
     fields = _FIELDS.decode(request.raw)
+    fields.pop(SALT, None)
     fields["model"] = msgspec.Raw(msgspec.json.encode(serves))
     if asks_usage:
         fields["stream_options"] = asking_usage(fields.get("stream_options"))

@@ -111,6 +111,11 @@ class SpeaksEntry(Closed):
     developer: Literal["developer", "system"] = Field(
         default="developer", description="The role of what a developer says.", examples=["system"]
     )
+    salt: Literal["cache_salt"] | None = Field(
+        default=None,
+        description="Its field that keeps caches apart (vLLM, SGLang): each tenant has a cache of its own there.",
+        examples=["cache_salt"],
+    )
 
 
 class ModelEntry(Closed):
