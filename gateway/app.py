@@ -12,7 +12,7 @@ from backends.dialects.openai_responses.dialect import OpenAIResponses
 from gateway import model_pages, pages
 from gateway.count import count_tokens
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
-from gateway.feedback import feedback
+from gateway.feedback import FeedbackPage
 from gateway.house import Gateway
 from gateway.pages import Page
 from gateway.request.chat import ChatEndpoint
@@ -61,7 +61,7 @@ class Routes:
             completions.path: {"POST": ChatEndpoint(gateway, completions)},
             embeddings.path: {"POST": ChatEndpoint(gateway, embeddings)},
             "/v1/route": {"POST": self._page(pages.route)},
-            "/v1/feedback": {"POST": self._page(feedback)},
+            "/v1/feedback": {"POST": self._page(FeedbackPage(gateway.limits.feedback_per_minute))},
             "/v1/worker/events": {"GET": self._page(publish.Events())},
             "/v1/worker/load": {"GET": self._page(publish.load)},
             "/v1/models": {"GET": self._page(model_pages.list_models)},

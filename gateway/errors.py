@@ -14,6 +14,7 @@ RouterError                 whose fault          code                          s
 │  ├─ TooLarge                                   request_too_large             413     never        invalid_request_error
 │  ├─ BadEncoding                                unsupported_encoding          415     never        invalid_request_error
 │  ├─ HeadersTooLarge                            headers_too_large             431     never        invalid_request_error
+│  ├─ TooOften                                   rate_limited                  429     safe         rate_limit_error
 │  ├─ TooLong                                    context_length_exceeded       400     never        invalid_request_error
 │  ├─ Unsupported                                unsupported_content           400     never        invalid_request_error
 │  └─ Left                                       client_left                   499     never        (nobody reads it)
@@ -126,6 +127,10 @@ class BadEncoding(ClientFault):
 
 class HeadersTooLarge(ClientFault):
     code, status = "headers_too_large", 431
+
+
+class TooOften(ClientFault):
+    code, status, retry, type = "rate_limited", 429, "safe", "rate_limit_error"
 
 
 class TooLong(ClientFault):

@@ -1,45 +1,75 @@
 """POST /v1/feedback: what a caller says of an earlier answer, by the id of its request, kept in the log of decisions."""
 
+from hashlib import sha256
+from math import ceil
 from typing import Annotated
 
 import msgspec
 
 from gateway.decisions.record import FeedbackRecord, Rating
-from gateway.errors import BadRequest, NotFound, Unavailable
+from gateway.decisions.turnstile import Turnstile
+from gateway.errors import BadRequest, NotFound, TooOften, Unavailable
 from gateway.house import Gateway
 from gateway.pages import NO_CACHE, who_asks
-from gateway.request.identity import Principal
+from gateway.request.identity import Principal, presented_key
 from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep
 from gateway.request.reply import send_whole
 
 LONGEST_COMMENT = 10_000
+LONGEST_CORRECTION = 100_000
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """At least one of the four is told. `score` is between 0 (useless) and 1; `corrected`: somebody had to mend the answer."""
+    """At least one beside the id is told. `score` is between 0 (useless) and 1; `corrected`: somebody had to mend the answer,
+    and `correction` is what it should have been."""
 
     request_id: Annotated[str, msgspec.Meta(pattern="^req_[0-9a-f]{24}$")]
     rating: Rating | None = None
     score: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     corrected: bool | None = None
+    correction: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_CORRECTION)] | None = None
     comment: Annotated[str, msgspec.Meta(max_length=LONGEST_COMMENT)] | None = None
 
     @property
     def says_something(self) -> bool:
-        return any(told is not None for told in (self.rating, self.score, self.corrected, self.comment))
+        told = (self.rating, self.score, self.corrected, self.correction, self.comment)
+        return any(word is not None for word in told)
 
 
-async def feedback(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    """Whether the request was this tenant's is found when the log is read: nothing is remembered of requests here."""
-    principal, _ = who_asks(gateway, scope)
-    body = await read_body(receive, gateway.limits)
-    refuse_deep(body, gateway.limits.json_depth)
-    told = read_feedback(body)
+class FeedbackPage:
+    """The endpoint. Each key has a rate of its own."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._turnstile = Turnstile(per_minute)
+
+    async def __call__(self, gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+        principal, headers = who_asks(gateway, scope)
+        now = gateway.world.now()
+        self._count(f"{principal.tenant}:{presented_key(headers)}", now)
+        body = await read_body(receive, gateway.limits)
+        refuse_deep(body, gateway.limits.json_depth)
+        await send_whole(send, 202, answer_of(gateway, read_feedback(body), principal, now), NO_CACHE)
+
+    def _count(self, who: str, now: float) -> None:
+        """Raises TooOften."""
+        wait_s = self._turnstile.wait_s(sha256(who.encode("utf-8", "surrogatepass")).digest(), now)
+        if wait_s:
+            after = str(ceil(wait_s))
+            raise TooOften(f"This key says too much at once; wait {after} s.", headers={"retry-after": after})
+
+
+def answer_of(gateway: Gateway, told: Feedback, principal: Principal, now: float) -> bytes:
+    """What becomes of it. Raises NotFound, Unavailable."""
     if gateway.decisions is None:
         raise NotFound("Feedback is kept in the log of decisions, and none is kept here: set TURNOUT_DECISIONS__DIR.")
-    if not gateway.decisions.heard(record_of(told, principal, gateway.world.now())):
+    standing = gateway.decisions.heard(record_of(told, principal, now))
+    if standing is None:
         raise Unavailable("More is waiting to be written than there is room for, so this feedback was not kept.")
-    await send_whole(send, 202, b'{"status":"accepted"}', NO_CACHE)
+    if standing == "expired":
+        raise NotFound(
+            f"The decision of {told.request_id} is no longer kept, so this feedback would count for nothing."
+        )
+    return msgspec.json.encode({"status": standing})
 
 
 def read_feedback(body: bytes) -> Feedback:
@@ -49,7 +79,7 @@ def read_feedback(body: bytes) -> Feedback:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"This is no feedback: {error}.", param=field_of(error)) from None
     if not told.says_something:
-        raise BadRequest("Say at least one of rating, score, corrected and comment.")
+        raise BadRequest("Say at least one of rating, score, corrected, correction and comment.")
     return told
 
 
@@ -60,13 +90,14 @@ def field_of(error: Exception) -> str | None:
 
 
 def record_of(told: Feedback, principal: Principal, now: float) -> FeedbackRecord:
-    """Of a comment only its length."""
+    """Of a comment and a correction only their lengths."""
     return FeedbackRecord(
         at=now,
         request_id=told.request_id,
         tenant=principal.tenant,
         rating=told.rating,
         score=told.score,
-        corrected=told.corrected,
+        corrected=True if told.correction is not None else told.corrected,
         comment_chars=len(told.comment or ""),
+        correction_chars=len(told.correction or ""),
     )

@@ -81,6 +81,7 @@ class Limits(BaseModel):
     choices: PositiveInt = 128
     inputs: PositiveInt = 2_048
     max_in_flight: PositiveInt = 2_048
+    feedback_per_minute: PositiveInt = 600
     silence_s: PositiveFloat = Field(
         default=15.0, description="silence in a stream after which a keep-alive comment is sent"
     )
@@ -116,6 +117,15 @@ class Decisions(BaseModel):
         return self
 
 
+class Experiments(BaseModel):
+    """`dir` is where the evidence of experiments is kept over restarts, one folder for each process; where the log of decisions
+    is kept it is in there when not stated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dir: Path | None = None
+
+
 class Settings(BaseSettings):
     """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
@@ -148,6 +158,13 @@ class Settings(BaseSettings):
     drain_s: PositiveFloat = 30.0
     telemetry: Telemetry = Telemetry()
     decisions: Decisions = Decisions()
+    experiments: Experiments = Experiments()
+
+    @property
+    def experiments_dir(self) -> Path | None:
+        if self.experiments.dir is not None or self.decisions.dir is None:
+            return self.experiments.dir
+        return self.decisions.dir / "experiments"
 
     @property
     def is_loopback(self) -> bool:

@@ -18,6 +18,7 @@ from backends.messages import ChatRequest
 from classifiers.numbers import Numbers
 from gateway.decisions.asked import Asked, asked
 from gateway.decisions.clean import cleaned
+from gateway.decisions.lately import Lately, Standing
 from gateway.decisions.record import FeedbackRecord, Record, SignalRecord, recorded
 from gateway.decisions.segments import Segments
 from gateway.decisions.shelf import Shelf
@@ -86,6 +87,7 @@ class DecisionLog:
         self._keeps_numbers = keeps_numbers
         self._now = now
         self._signals = Signals()
+        self._lately = Lately()
         self._secret = os.urandom(32)
         self._synced_at = time.monotonic()
         self._policies: deque[tuple[str, Kept]] = deque()
@@ -108,15 +110,22 @@ class DecisionLog:
 
     def settled(self, judged: Judged, settlement: Settlement, beside: Asked | None = None) -> None:
         """A request that was decided is over."""
+        self._lately.answered(settlement.tenant, settlement.request_id, self._now())
         numbers = beside.numbers if beside is not None else None
         self._hand_over(Settled(judged.facts, judged.estimate, judged.snapshot, judged.decision, settlement, numbers))
         if beside is not None:
             for signal in self._signals.over(beside, settlement, self._now()):
                 self._hand_over(signal)
 
-    def heard(self, feedback: FeedbackRecord) -> bool:
-        """Whether it is going to be written."""
-        return self._hand_over(feedback)
+    def heard(self, feedback: FeedbackRecord) -> Standing | None:
+        """What becomes of it; None where there is no room for it."""
+        standing = self._lately.standing(feedback, self._segments.since)
+        if standing in ("unchanged", "expired"):
+            return standing
+        if not self._hand_over(feedback):
+            return None
+        self._lately.heard(feedback)
+        return standing
 
     async def aclose(self, within_s: float = 5.0) -> None:
         """Write what waits, for `within_s` seconds at most."""

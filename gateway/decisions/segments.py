@@ -38,6 +38,8 @@ class Segments:
         self._opened_at = 0.0
         self._count = 0
         self._unsynced = False
+        self.since = 0.0
+        """What was written before this instant is gone; 0 as long as nothing is."""
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         self._lock = lock(folder / "lock")
 
@@ -85,7 +87,8 @@ class Segments:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, PRIVATE_FILE)
         self._size, self._opened_at = 0, self._now()
         self._count += 1
-        drop_oldest(self.folder, self._kept_bytes, but=path)
+        if drop_oldest(self.folder, self._kept_bytes, but=path):
+            self.since = began_at(segments_in(self.folder)[0])
 
     def _end(self) -> None:
         """The file is closed whatever happens: a disk that does not sync must not keep us from the next one."""
@@ -142,17 +145,18 @@ def began_at(segment: Path) -> float:
     return datetime.strptime(segment.stem.partition("-")[0], MOMENT).replace(tzinfo=UTC).timestamp()
 
 
-def drop_oldest(folder: Path, most_bytes: int, *, but: Path) -> None:
-    """Until the others are no more than `most_bytes`."""
+def drop_oldest(folder: Path, most_bytes: int, *, but: Path) -> int:
+    """Until the others are no more than `most_bytes`; how many went."""
     old = [path for path in segments_in(folder) if path != but]
     sizes = [size_of(path) for path in old]
     total = sum(sizes)
-    for path, size in zip(old, sizes, strict=True):
+    for gone, (path, size) in enumerate(zip(old, sizes, strict=True)):
         if total <= most_bytes:
-            return
+            return gone
         with suppress(FileNotFoundError):
             path.unlink()
         total -= size
+    return len(old)
 
 
 def size_of(path: Path) -> int:

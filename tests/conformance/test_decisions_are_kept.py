@@ -19,7 +19,7 @@ from gateway.cli import app
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord, FeedbackRecord, Record, SignalRecord
 from gateway.decisions.replay import policies_beside, replay
-from gateway.settings import Decisions
+from gateway.settings import Decisions, Limits
 
 KEYS = {"ck-acme-0123456789abcdef": "acme", "ck-other-0123456789abcdef": "other"}
 PROMPT, ANSWER = "a prompt that nobody else shall read", "an answer that is nobody's business"
@@ -48,12 +48,18 @@ def with_keys(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def asked(folder: Path, monkeypatch: pytest.MonkeyPatch, *replies: Any) -> AsyncIterator[Asked]:
+async def asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *replies: Any, feedback_per_minute: int = 600
+) -> AsyncIterator[Asked]:
     monkeypatch.setenv("KEY_A", UPSTREAM_KEY)
     async with fake_upstream(*(replies or (chat_either(ANSWER),))) as upstream:
-        kept = Decisions(dir=folder / "log")
+        chosen = {
+            "keys_file": with_keys(folder),
+            "decisions": Decisions(dir=folder / "log"),
+            "limits": Limits(feedback_per_minute=feedback_per_minute),
+        }
         async with (
-            running_gateway(policy_text(upstream.base), folder, keys_file=with_keys(folder), decisions=kept) as gateway,
+            running_gateway(policy_text(upstream.base), folder, **chosen) as gateway,
             httpx.AsyncClient(base_url=gateway.base, timeout=20) as client,
         ):
             client.headers["authorization"] = f"Bearer {next(iter(KEYS))}"
@@ -253,6 +259,42 @@ async def test_feedback_that_makes_no_sense_is_refused_by_field(
 
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == param
+
+
+async def test_feedback_says_what_becomes_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with asked(tmp_path, monkeypatch) as (_, client):
+        request_id = (await chat(client)).headers["x-turnout-request-id"]
+        words = [
+            {"rating": "good"},
+            {"rating": "good"},
+            {"score": 0.25, "correction": ANSWER},
+            {"request_id": "req_" + "0" * 24, "rating": "bad"},
+        ]
+        answers = [await client.post("/v1/feedback", json={"request_id": request_id, **told}) for told in words]
+
+    _, said = split(list(read_log(tmp_path / "log")))
+
+    assert [a.json()["status"] for a in answers] == ["accepted", "unchanged", "replaced", "unverified"]
+    assert [(r.rating, r.score, r.corrected, r.correction_chars) for r in said] == [
+        ("good", None, None, 0),
+        (None, 0.25, True, len(ANSWER)),
+        ("bad", None, None, 0),
+    ]
+
+
+async def test_a_key_that_says_too_much_is_told_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"request_id": "req_" + "0" * 24, "rating": "good"}
+    async with asked(tmp_path, monkeypatch, feedback_per_minute=1) as (_, client):
+        first = await client.post("/v1/feedback", json=told)
+        refused = await client.post("/v1/feedback", json=told)
+        client.headers["authorization"] = f"Bearer {list(KEYS)[1]}"
+        other = await client.post("/v1/feedback", json=told)
+
+    assert first.status_code == 202
+    assert refused.status_code == 429
+    assert refused.json()["error"]["code"] == "rate_limited"
+    assert int(refused.headers["retry-after"]) >= 1
+    assert other.status_code == 202
 
 
 async def test_feedback_needs_a_key_and_a_log(tmp_path: Path) -> None:
