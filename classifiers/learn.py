@@ -16,6 +16,8 @@ FEWEST = 30
 
 _PARTS = 6
 _ONE_PART_FROM_ROWS = 3000
+_TRIED_ROWS = 300
+"""So many are enough for the stages' bounds; each round of them takes as long as a round of the heads."""
 
 Rows = NDArray[np.intp]
 
@@ -49,7 +51,10 @@ def learn(inputs: Inputs, targets: Targets, static: Inputs | None = None) -> Lea
 
     # One thread: a fit takes seconds, and where other work shares the cores, threads that spin for one another take minutes.
     with threadpool_limits(1):
-        rounds = [_round(inputs, targets, static, fit, kept) for fit, kept in _rounds(len(inputs))]
+        rounds = [
+            _round(inputs, targets, static if at * len(kept) < _TRIED_ROWS else None, fit, kept)
+            for at, (fit, kept) in enumerate(_rounds(len(inputs)))
+        ]
         kept, said = (np.concatenate(parts) for parts in zip(*[(one.kept, one.said) for one in rounds], strict=True))
         scale = fit_scale(said, targets.take(kept))
         blend = Blend(fit_members(inputs, targets), scale)

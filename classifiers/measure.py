@@ -7,15 +7,18 @@ import msgspec
 import numpy as np
 
 from classifiers import artefact, metrics
+from classifiers.artefact import Artefact
 from classifiers.baselines import BASELINES
 from classifiers.curves import Curves, deferral, reliability
 from classifiers.embed_store import Progress
-from classifiers.heads.inputs import Floats
+from classifiers.heads.inputs import Floats, Inputs
 from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.outside import outside
 from classifiers.question import Question
 from classifiers.report import Report
-from classifiers.score import chances, gain
+from classifiers.score import gain, known_inputs
+from classifiers.stages import MISS, nearest, static_inputs
+from classifiers.tiered import Tiered, gains_of, measure_tiered
 from classifiers.train import open_store
 
 SHARES = (0.2, 0.4, 0.6)
@@ -62,7 +65,8 @@ class Chances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """`coverage` is the share of prompts for which there would be an estimate; all prompts are in the other numbers.
+    """`coverage` is the share of prompts for which there would be an estimate; all prompts are in the other numbers. At least
+    `familiar_level` of prompts drawn like those of training are promised one. `quick` is None without that stage.
 
     `curves` are what `--plots` draws.
     """
@@ -70,6 +74,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     artefact: str
     prompts: int
     coverage: float
+    familiar_level: float
+    quick: Tiered | None
     routers: Mapping[str, Router]
     chances: Mapping[str, Chances]
     curves: Curves
@@ -82,7 +88,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             for model, found in self.chances.items()
         ]
         notes.append(_LEGEND)
-        notes.append(f"an estimate for {self.coverage:.1%} of {self.prompts} prompts")
+        promised = f"{self.familiar_level:.0%} of prompts like those of training are promised one"
+        notes.append(f"an estimate for {self.coverage:.1%} of {self.prompts} prompts; {promised}")
+        notes += [_told(self.quick)] if self.quick else []
         rows = tuple((name, *_cells(router)) for name, router in self.routers.items())
         return Report(title=f"artefact {self.artefact}", columns=COLUMNS, rows=rows, notes=tuple(notes))
 
@@ -100,12 +108,15 @@ def measure(
     """One entry per router. Raises ArtefactRefused, OutcomesRefused, EncoderMissing."""
     opened, outcomes = artefact.load(folder or artefact.SHIPPED), read_outcomes(data)
     quality = qualities_of(outcomes, opened.manifest.heads, data)
-    p_good = chances(opened, outcomes.prompts.texts, open_store(cache_dir, embedder, threads, progress))
+    store = open_store(cache_dir, embedder, threads, progress)
+    texts = outcomes.prompts.texts
+    inputs = known_inputs(opened, texts, store)
+    p_good = opened.blend.p_good(inputs)
     first, last = first_and_last(opened.manifest.heads)
     pair = quality[:, first], quality[:, last]
     orders: dict[str, Floats | None] = {"turnout": gain(p_good, opened.manifest.heads)}
     for name, order in BASELINES.items():
-        orders[name] = None if name.startswith("always") else order(outcomes.prompts.texts)
+        orders[name] = None if name.startswith("always") else order(texts)
     orders["oracle"] = pair[1] - pair[0]
     routers = {
         name: _constant(name, *pair) if order is None else _router(order, *pair, resamples)
@@ -114,7 +125,8 @@ def measure(
     believable = {model: (p_good[:, at], quality[:, at]) for at, model in enumerate(opened.manifest.heads)}
     believed = {model: _chances(*of_model, resamples) for model, of_model in believable.items()}
     return Measured(
-        artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=_coverage(outcomes.prompts.texts),
+        artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=_coverage(opened, texts, inputs),
+        familiar_level=1 - MISS, quick=_quick(opened, texts, inputs, p_good, pair),
         routers=routers, chances=believed, curves=_curves(orders, pair, believable),
     )  # fmt: skip
 
@@ -202,8 +214,25 @@ def _interval(statistic: Callable[[metrics.Rows], float], draws: Sequence[metric
     return float(low), float(high)
 
 
-def _coverage(texts: Sequence[str]) -> float:
-    return float(np.mean([not outside(Question((text,))) for text in texts]))
+def _coverage(opened: Artefact, texts: Sequence[str], inputs: Inputs) -> float:
+    readable = np.array([not outside(Question((text,))) for text in texts])
+    least = opened.stages.least if opened.stages else -np.inf
+    return float(np.mean(readable & (nearest(opened.blend.members).likeness(inputs.vectors) >= least)))
+
+
+def _quick(
+    opened: Artefact, texts: Sequence[str], inputs: Inputs, p_good: Floats, pair: tuple[Floats, Floats]
+) -> Tiered | None:
+    if opened.stages is None:
+        return None
+    return measure_tiered(gains_of(opened, opened.stages, static_inputs(texts, inputs), p_good), *pair)
+
+
+def _told(quick: Tiered) -> str:
+    return (
+        f"quick stage: answers {quick.share_quick:.1%} of prompts, APGR loss {quick.apgr_loss:+.4f}, {quick.moved:.2%} of "
+        f"decisions differ; the full gain lies in its interval for {quick.inside:.1%} ({quick.level:.0%} promised)"
+    )
 
 
 def _cells(router: Router) -> tuple[str, ...]:

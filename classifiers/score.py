@@ -8,7 +8,7 @@ from classifiers import artefact
 from classifiers.artefact import Artefact
 from classifiers.embed_store import EmbedStore, Progress
 from classifiers.encoder import DEFAULT_NAME
-from classifiers.heads.inputs import Floats, read_inputs
+from classifiers.heads.inputs import Floats, Inputs, read_inputs
 from classifiers.outcomes import Prompts, first_and_last, read_prompts
 from classifiers.train import open_store
 
@@ -37,8 +37,13 @@ def score(
 
 def chances(opened: Artefact, texts: Sequence[str], store: EmbedStore) -> Floats:
     """Calibrated P(good) of each prompt, [n, models]. Raises ArtefactRefused where the encoder is another one."""
+    return opened.blend.p_good(known_inputs(opened, texts, store))
+
+
+def known_inputs(opened: Artefact, texts: Sequence[str], store: EmbedStore) -> Inputs:
+    """What the blend reads of each prompt. Raises ArtefactRefused where the encoder is another one."""
     artefact.check_encoder(opened, store.vectors([artefact.PROBE_TEXT])[0])
-    return opened.blend.p_good(read_inputs(texts, store.vectors(texts)))
+    return read_inputs(texts, store.vectors(texts))
 
 
 def gain(p_good: Floats, models: Sequence[str]) -> Floats:

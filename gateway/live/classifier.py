@@ -10,7 +10,7 @@ from gateway.extras import needs
 from gateway.request.identity import BadSettings
 from policies.escalate.plan import Weights
 from policies.escalate.weights_file import read_weights
-from policies.estimates import Calibration, Estimate
+from policies.estimates import Calibration, Estimate, Unsettled
 
 if TYPE_CHECKING:
     from classifiers.estimator import Estimator
@@ -92,10 +92,11 @@ class PolicyReader:
         """Weights of an answer's signals, by model. Raises OSError, ValueError."""
         return read_weights(Path(path).read_bytes()).models
 
-    def estimate(self, turns: tuple[str, ...]) -> Estimate:
+    def estimate(self, turns: tuple[str, ...], unsettled: Unsettled | None = None) -> Estimate:
+        """With `unsettled` as live requests are estimated: quickly where that suffices."""
         if not self._artefact:
             return NOT_ASKED
-        return self._classifiers.open(self._artefact).estimate_now(Question(turns))
+        return self._classifiers.open(self._artefact).estimate_now(Question(turns), unsettled)
 
 
 def open_classifier(path: Path | None, embedder: str | None) -> "Estimator":
