@@ -1,5 +1,6 @@
 """What a request is in other dialects: the headers that are part of it, and the models that have no words for it."""
 
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -8,6 +9,9 @@ from backends.dialects.anthropic_messages.server.ask import fault_of
 from backends.messages import ChatRequest, Unmapped
 from policies.catalogue import Dialect, Model
 from policies.facts import Uncarried
+
+_QUOTED = re.compile(r"['`]([^'`]*)['`]")
+_WORD = re.compile(r"[\w.-]{1,40}")
 
 FAULTS: Mapping[Dialect, Callable[[ChatRequest], Unmapped | None]] = {
     "openai_chat": lambda request: request.unmapped,
@@ -29,12 +33,25 @@ def uncarried(request: ChatRequest, models: Mapping[str, Model]) -> Mapping[str,
     dialects = {model.dialect for model in models.values()}
     if request.asks == "embeddings" or (request.unmapped is None and dialects == {"openai_chat"}):
         return {}
-    faults = {dialect: fault for dialect in dialects if (fault := FAULTS[dialect](request)) is not None}
+    faults = {dialect: told(fault) for dialect in dialects if (fault := FAULTS[dialect](request)) is not None}
     return {
-        name: Uncarried(faults[model.dialect].message, faults[model.dialect].param)
+        name: faults[model.dialect]
         for name, model in models.items()
         if model.dialect in faults and not _speaks_it(request, model)
     }
+
+
+def told(fault: Unmapped) -> Uncarried:
+    """Facts are logged: of what the client wrote nothing is quoted but words such as formats are made of.
+
+    >>> told(Unmapped("type: 'custom'.")).message, told(Unmapped("role: 'my secret'.")).message
+    ("type: 'custom'.", "role: '...'.")
+    """
+    return Uncarried(_QUOTED.sub(_word, fault.message), fault.param)
+
+
+def _word(quoted: "re.Match[str]") -> str:
+    return quoted[0] if _WORD.fullmatch(quoted[1]) else "'...'"
 
 
 def _speaks_it(request: ChatRequest, model: Model) -> bool:

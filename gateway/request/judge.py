@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,10 +19,13 @@ from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.snapshot import World, has_choice, look_around, take_snapshot
-from policies.decide import decide
+from gateway.request.units import units_of
+from policies.decide import assigned, decide
 from policies.decision import Call, Decision
 from policies.estimates import Estimate, Unsettled
-from policies.facts import AUTO, Facts
+from policies.experiments.plan import Unit
+from policies.facts import AUTO, Facts, Uncarried
+from policies.policy import Policy
 from policies.snapshot import Snapshot
 from policies.unsettled import unsettled
 
@@ -54,17 +57,31 @@ class Judged:
         )
 
 
-async def judge(
-    live: Live, request: ChatRequest, principal: Principal, headers: Mapping[str, str], world: World
+async def judge(  # noqa: PLR0917  what a request is, and of whom
+    in_force: Live,
+    request: ChatRequest,
+    principal: Principal,
+    headers: Mapping[str, str],
+    world: World,
+    request_id: str = "",
 ) -> Judged:
-    """No await stands between the snapshot and the return: whoever claims at once counts in the next snapshot."""
-    policy, draw = live.policy, draw_of(request, principal.salt)
-    prepared = await prepare(live, request, principal.salt)
+    """No await stands between the snapshot and the return: whoever claims at once counts in the next snapshot.
+
+    What decides is the policy in force; what is measured and looked at is the arm of the request's variants.
+    """
+    policy, draw = in_force.policy, draw_of(request, principal.salt)
+    forced = world.forced()
+    units = units_of(policy.units, request, principal, headers, request_id) if policy.units else {}
+    bare = facts_of(request, principal, headers, policy.headers_read, {}) if policy.experiments else None
+    live = in_force if bare is None else arm_for(in_force, bare, units, forced)
+    unable = await unable_to_carry(request, live.policy)
+    prepared = await prepare(live, request, principal.salt, unable)
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
-    if unable := uncarried(request, policy.models):
-        facts = msgspec.structs.replace(facts, uncarried=unable)
+    if unable or units:
+        facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
     seen = await look_around(live, prepared, world)
-    look = partial(take_snapshot, live, prepared, seen, world, draw)
+    taken = partial(take_snapshot, live, prepared, seen, world, draw)
+    look = partial(knowing, taken, forced) if forced else taken
     estimate = await estimate_for(live, request, lambda span: unsettled(policy, facts, span, look()))
     snapshot = look()
     began = time.perf_counter_ns()
@@ -73,13 +90,34 @@ async def judge(
     return Judged(facts, estimate, decision, snapshot, prepared, took_us)
 
 
-async def prepare(live: Live, request: ChatRequest, salt: bytes) -> dict[str, Prepared]:
-    """Measure the prompt for the models whose own count or prefix digests the decision reads. Embeddings have neither."""
+def knowing(taken: Callable[[], Snapshot], forced: Mapping[str, str]) -> Snapshot:
+    """A snapshot that knows which experiments are over, as it was when the request's arm was found."""
+    return msgspec.structs.replace(taken(), experiments=forced)
+
+
+def arm_for(in_force: Live, facts: Facts, units: Mapping[Unit, str], forced: Mapping[str, str]) -> Live:
+    """What answers a request with these units. Its variants hang on what is known before any model has read the prompt, so
+    deciding comes to the same ones."""
+    known = msgspec.structs.replace(facts, units=units)
+    return in_force.arm(assigned(in_force.policy, known, forced))
+
+
+async def unable_to_carry(request: ChatRequest, policy: Policy) -> Mapping[str, Uncarried]:
+    """Which models have no words for the request. What takes long is done off the event loop."""
+    if len(request.raw) > LONG_PROMPT_BYTES and any(model.dialect != "openai_chat" for model in policy.models.values()):
+        return await asyncio.to_thread(uncarried, request, policy.models)
+    return uncarried(request, policy.models)
+
+
+async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Container[str] = ()) -> dict[str, Prepared]:
+    """Measure the prompt for the models whose own count or prefix digests the decision reads, but for those that are
+    `unable` to be asked. Embeddings have neither."""
     if request.asks == "embeddings":
         return {}
     asked = [request.model] if request.model in live.replicas else list(live.replicas)
-    readers = [group[0] for model in asked if (group := live.replicas[model]) and reads_prompt(group)]
-    if readers and len(request.raw) > LONG_PROMPT_BYTES:
+    able = [live.replicas[model] for model in asked if model not in unable]
+    readers = [group[0] for group in able if group and reads_prompt(group)]
+    if readers and max(len(request.raw), len(request.native.body) if request.native else 0) > LONG_PROMPT_BYTES:
         return await asyncio.to_thread(_prepare, readers, request, salt)
     return _prepare(readers, request, salt)
 
