@@ -219,7 +219,7 @@ class TooSlow(UpstreamFault):
 
 class Uncounted(UpstreamFault):
     code, status, retry = "cannot_count_tokens", 501, "never"
-    now = "Models in this process count; an answer's `usage` has the count of every model."
+    now = "Models in this process and of `dialect: anthropic` count; an answer's `usage` has the count of every model."
 
 
 class OurFault(RouterError):
