@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
-from policies.explain import Row, explain
+from policies.explain import Row, explain, told_by
 
 INDENT = "  "
 
@@ -39,6 +39,8 @@ def _estimated(decision: Decision, estimate: Estimate) -> Iterator[str]:
     else:
         chances = ", ".join(f"{head} {p:.3f}" for head, p in estimate.p_good.items())
         yield f"estimate  P(good) {chances} (artefact {estimate.artefact}, {estimate.took_us / 1000:.1f} ms)"
+        if told := told_by(estimate):
+            yield f"stage     {told}"
     if decision.line is not None:
         yield f"line      a bad answer may cost {decision.line.loss:.3f} times what the target's model charges"
 

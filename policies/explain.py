@@ -3,6 +3,7 @@
 import msgspec
 
 from policies.decision import Call, Candidate, Decision, Dropped, Reject, Term
+from policies.estimates import Estimate
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +47,20 @@ def held_back(decision: Decision) -> str:
     too = f" with {hold.second.model}" if hold.second else ""
     judged = f"answers of {', '.join(hold.of)} are held back until {hold.escalation} has judged them{too}"
     return f"{judged}; {hold.to[0].model} takes over"
+
+
+def told_by(estimate: Estimate) -> str:
+    """Which stage answered, in a few words, and how far the quick one left it open; or "" where there is but one.
+
+    >>> told_by(Estimate(stage="quick", ends=({"small": 0.9}, {"small": 0.8})))
+    'quick: small 0.900 to 0.800 come to one model'
+    """
+    if estimate.ends is None:
+        return ""
+    low, high = estimate.ends
+    spans = ", ".join(f"{head} {low[head]:.3f} to {high[head]:.3f}" for head in low)
+    parted = "come to one model" if estimate.stage == "quick" else "left it open, so the text was embedded"
+    return f"{estimate.stage}: {spans} {parted}"
 
 
 def _call(candidate: Candidate) -> Call:

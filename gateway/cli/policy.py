@@ -19,13 +19,14 @@ from gateway.wiring import read_policy
 from policies.decide import decide
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
-from policies.explain import Row, held_back
+from policies.explain import Row, held_back, told_by
 from policies.explain import explain as explain_rows
 from policies.language.load import load_policy
 from policies.language.own_tests import facts_of, turns_of, world
 from policies.language.schema import json_schema
 from policies.language.sections.examples import Given
 from policies.policy import Choose, Policy
+from policies.unsettled import unsettled
 
 REFUSED = 1
 """The exit code of `explain` where the request would be turned away."""
@@ -83,8 +84,9 @@ def explain(
     told |= {"tools": tools, "images": images, "down": down or None}
     given = Given.model_validate({key: value for key, value in told.items() if value is not None})
     with opened(policy) as found:
-        estimate = found.reader.estimate(turns_of(given))
-        decision = decide(found.policy, facts_of(given), estimate, world(found.policy, given))
+        facts, seen = facts_of(given), world(found.policy, given)
+        estimate = found.reader.estimate(turns_of(given), lambda span: unsettled(found.policy, facts, span, seen))
+        decision = decide(found.policy, facts, estimate, seen)
     _show(decision, estimate)
     if isinstance(decision.choice, Reject):
         raise typer.Exit(REFUSED)
@@ -136,6 +138,8 @@ def _show(decision: Decision, estimate: Estimate) -> None:
     if estimate.p_good:
         chances = ", ".join(f"{head} {p:.3f}" for head, p in estimate.p_good.items())
         say(f"estimate: P(good) {chances} (artefact {estimate.artefact})")
+        if told := told_by(estimate):
+            say(f"stage: {told}")
     else:
         say(f"no estimate: {estimate.abstains}")
     if decision.line is not None:

@@ -55,7 +55,8 @@ def _estimated(estimate: Estimate | None) -> dict[str, Value]:
     if estimate.abstains:
         return {names.ABSTAINS: estimate.abstains, names.ESTIMATE_US: estimate.took_us}
     p_good = [f"p_good({head})={p:.3f}" for head, p in estimate.p_good.items()]
-    return {names.DIFFICULTY: p_good, names.ESTIMATE_US: estimate.took_us}
+    stage: dict[str, Value] = {names.STAGE: estimate.stage} if estimate.stage else {}
+    return {names.DIFFICULTY: p_good, names.ESTIMATE_US: estimate.took_us, **stage}
 
 
 def asked(
