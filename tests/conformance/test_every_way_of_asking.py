@@ -34,7 +34,7 @@ from upstreams.fake_upstream import (
 
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord
-from gateway.settings import Decisions
+from gateway.settings import Decisions, Telemetry
 
 REFUSES = "I'm sorry, but I can't help with that."
 TURNS = [{"role": "user", "content": "hi"}]
@@ -212,6 +212,24 @@ async def test_leaving_a_stream_closes_the_upstream_connection(name: str, first:
 
             await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
         await gateway.until_empty(1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "span"), [("openai_responses", "chat m"), ("openai_completions", "text_completion m")]
+)
+async def test_a_trace_names_what_was_done(
+    name: str, span: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    traced = Telemetry(log="off", traces="console")
+    async with (
+        fake_upstream(says("ok")) as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, telemetry=traced) as gateway,
+    ):
+        await ask(gateway.base, WAYS[name], stream=True)
+
+    spans = capfd.readouterr().err
+    assert f'"name": "{span}"' in spans
+    assert f'"name": "POST {WAYS[name].path}"' in spans
 
 
 @pytest.mark.parametrize("name", ["openai_responses", "openai_completions"])

@@ -272,6 +272,28 @@ def test_an_error_ends_a_stream_flat_and_nothing_follows_it() -> None:
     assert renderer.error(envelope) + renderer.end() == b""
 
 
+ENVELOPE = json.dumps({"error": {"message": "m", "type": "t", "param": None, "code": None}}).encode()
+TERMINAL = {"response.completed", "response.incomplete", "response.failed", "error"}
+
+
+@given(answers(), st.data())
+def test_wherever_a_stream_fails_there_is_one_end_and_the_numbers_go_on(
+    deltas: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    events = wires(deltas)
+    renderer = Renderer(ASKED, "m", "1", 0)
+    kept = data.draw(st.integers(0, len(events)))
+
+    shown = [renderer.render(event) for event in events[:kept]]
+    told = [
+        json.loads(event.data) for event in Decoder().feed(b"".join([*shown, renderer.error(ENVELOPE), renderer.end()]))
+    ]
+
+    assert [event["sequence_number"] for event in told] == list(range(len(told)))
+    assert [event["type"] for event in told if event["type"] in TERMINAL] == ["error"]
+    assert told[-1]["type"] == "error"
+
+
 def test_a_response_has_begun_as_soon_as_anything_was_said_even_of_a_call_that_has_no_name_yet() -> None:
     renderer = Renderer(ASKED, "m", "1", 0)
     parts: list[dict[str, Any]] = [{"index": 0, "id": "call_a", "function": {"arguments": part}} for part in ("{", "}")]
