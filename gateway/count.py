@@ -33,7 +33,7 @@ async def count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: S
     request = with_headers(await read_request(receive, gateway.limits, read_to_count), headers)
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world)
-        tokens = await measure(owner.live, request, judged, principal.salt)
+        tokens = await measure(owner.live.arm(judged.decision.assignments), request, judged, principal.salt)
     await send_whole(send, 200, msgspec.json.encode(Counted(tokens)), NO_CACHE)
 
 

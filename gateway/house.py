@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gateway.control.lines import Lines
 from gateway.decisions.log import DecisionLog
+from gateway.experiments.keeper import Keeper
 from gateway.live.in_force import Live
 from gateway.live.sharing import SharedStore
 from gateway.request.door import Door
@@ -17,8 +18,8 @@ from gateway.telemetry.observe import Observer
 @dataclass(slots=True)
 class Gateway:
     """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back. `lines` keeps
-    the targets of the policy in force. `decisions` keeps what was decided, None where nobody asked for that. `store` is what
-    gateways share, None where this one is alone."""
+    the targets of the policy in force. `decisions` keeps what was decided, None where nobody asked for that; `experiments`
+    keeps what they show. `store` is what gateways share, None where this one is alone."""
 
     settings: Settings
     live: Live
@@ -28,6 +29,7 @@ class Gateway:
     observer: Observer
     lines: Lines = field(default_factory=Lines)
     decisions: DecisionLog | None = None
+    experiments: Keeper = field(default_factory=lambda: Keeper(time.time))
     store: SharedStore | None = None
     last_problem: str = ""
     started_at: int = field(default_factory=lambda: int(time.time()))

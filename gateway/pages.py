@@ -16,7 +16,7 @@ from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
 from gateway.route_text import route_text
-from gateway.telemetry.observe import METRICS_CONTENT_TYPE, NullObservation
+from gateway.telemetry.observe import METRICS_CONTENT_TYPE, NullObservation, fresh_request_id
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.facts import Facts
@@ -75,7 +75,7 @@ async def route(gateway: Gateway, scope: Scope, receive: Receive, send: Send) ->
     principal, headers = who_asks(gateway, scope)
     request = await read_request(receive, gateway.limits, read_chat)
     async with Owner(gateway.live, NullObservation()) as owner:
-        judged = await judge(owner.live, request, principal, headers, gateway.world)
+        judged = await judge(owner.live, request, principal, headers, gateway.world, fresh_request_id())
     if headers.get("accept", "").startswith("text/plain"):
         text = route_text(judged.decision, judged.estimate)
         return await send_whole(send, 200, f"{text}\n".encode(), NO_CACHE, TEXT)

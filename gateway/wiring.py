@@ -10,6 +10,8 @@ from gateway.control.reload import Reloader
 from gateway.control.upkeep import Keep, Upkeep
 from gateway.decisions.log import DecisionLog
 from gateway.decisions.segments import Segments
+from gateway.experiments.keeper import Keeper, Shared
+from gateway.experiments.shelf import Shelf
 from gateway.house import Gateway
 from gateway.live.build import LiveBuilder
 from gateway.live.found import Finding, Seekers
@@ -54,20 +56,28 @@ def build_gateway(settings: Settings) -> Built:
     decisions = open_decisions(settings.decisions, Redactor(secrets_of(settings, policy)), observer)
     if decisions is not None:
         decisions.policy_loaded(policy, text)
+    experiments = open_experiments(settings, sharing)
+    experiments.policy_loaded(policy)
     gateway = Gateway(
         settings=settings,
         live=live,
         identity=identity,
         door=Door(settings.limits.max_in_flight),
-        world=World(residency=sharing.residency, now=time.time),
+        world=World(residency=sharing.residency, now=time.time, forced=lambda: experiments.forced),
         observer=observer,
         decisions=decisions,
+        experiments=experiments,
         store=sharing.store,
     )
     reloader = Reloader(gateway, path, builder.opened, text)
     keepers = () if decisions is None else (decisions.aclose,)
-    closers = (builder.aclose, sharing.aclose, *keepers, gateway.observer.aclose)
-    beside = {**sharing.tasks(), **watching(gateway, builder, sharing), **announcing(gateway, settings)}
+    closers = (builder.aclose, experiments.aclose, sharing.aclose, *keepers, gateway.observer.aclose)
+    beside = {
+        **sharing.tasks(),
+        **watching(gateway, builder, sharing),
+        **announcing(gateway, settings),
+        "keep-experiments": experiments.follow,
+    }
     return Built(gateway, Upkeep(gateway, reloader, beside, closers), reloader)
 
 
@@ -117,10 +127,34 @@ def announcing(gateway: Gateway, settings: Settings) -> Mapping[str, Keep]:
 
     address = asked.address or own_address(settings)
     if address is None:
-        raise BadSettings(f"gateways cannot reach {settings.host}:{settings.port}: say at which address they can (--address)")
+        raise BadSettings(
+            f"gateways cannot reach {settings.host}:{settings.port}: say at which address they can (--address)"
+        )
     store = Store(asked.state.reveal())
     announcement = Announcement(gateway, Registry(store), address, store.aclose)
     return {"announce": announcement.keep}
+
+
+def open_experiments(settings: Settings, sharing: Sharing) -> Keeper:
+    """Raises BadSettings."""
+    folder = settings.experiments_dir
+    try:
+        shelf = Shelf(folder) if folder is not None else None
+        me = shelf.identity() if shelf is not None else secrets.token_hex(8)
+    except OSError as error:
+        raise BadSettings(f"experiments: their folder cannot be written: {error}") from None
+    hears_again = settings.decisions.dir is not None
+    return Keeper(time.time, shelf=shelf, shared=shared_evidence(sharing, me), hears_again=hears_again)
+
+
+def shared_evidence(sharing: Sharing, me: str) -> Shared | None:
+    if sharing.store is None:
+        return None
+    from gateway.state.shared_evidence import SharedEvidence
+    from gateway.state.store import Store
+
+    assert isinstance(sharing.store, Store)
+    return SharedEvidence(sharing.store, me)
 
 
 def open_decisions(asked: Decisions, redactor: Redactor, observer: Observer) -> DecisionLog | None:

@@ -8,7 +8,7 @@ import msgspec
 from policies.catalogue import Model, Price
 from policies.escalate.plan import Escalation
 from policies.experiments.enrol import arm_of
-from policies.experiments.plan import Assignment, Experiment
+from policies.experiments.plan import Assignment, Experiment, Unit
 from policies.facts import Facts
 
 Matcher = Callable[[Facts], bool]
@@ -168,6 +168,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         """Of `lines` those that are of this arm alone."""
         own = {route.name: lines.get(f"{arm}/{route.name}") for route in self.routes}
         return {route: line for route, line in own.items() if line is not None}
+
+    @property
+    def units(self) -> frozenset[Unit]:
+        """What experiments go by, of what a request does not say by itself."""
+        return frozenset([experiment.unit for experiment in self.experiments]) - {"tenant"}
 
     def arm(self, assignments: Iterable[Assignment]) -> "Policy":
         """The policy that a request with these variants is decided by."""

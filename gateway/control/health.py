@@ -1,8 +1,11 @@
 """What /readyz says: which models can answer, which cannot and why, and which policy is in force."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from gateway.house import Gateway
+from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 
 
@@ -54,10 +57,19 @@ def health_of(gateway: Gateway) -> Health:
     take the gateway out: the other models still answer.
     """
     live = gateway.live
-    models = {name: [_replica_health(replica) for replica in group] for name, group in live.replicas.items()}
+    models = {name: [_replica_health(replica) for replica in group] for name, group in groups_of(live)}
     why_not = _why_not(gateway)
     policy = PolicyInForce(live.policy.name, live.policy.hash, gateway.last_problem)
     return Health(not why_not, why_not, gateway.door.in_flight, policy, models, _state(gateway))
+
+
+def groups_of(live: Live) -> Iterator[tuple[str, tuple[Replica, ...]]]:
+    """The replicas of each model; of a variant those that are its own, with its name."""
+    yield from live.replicas.items()
+    for arm, part in live.arms.items():
+        yield from (
+            (f"{name} ({arm})", group) for name, group in part.replicas.items() if group != live.replicas.get(name)
+        )
 
 
 def verdict_of(gateway: Gateway) -> Verdict:

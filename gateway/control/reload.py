@@ -114,6 +114,7 @@ class Reloader:
         policy = fresh.policy
         if gateway.decisions is not None:
             gateway.decisions.policy_loaded(policy, text)
+        gateway.experiments.policy_loaded(policy)
         gateway.live, gateway.last_problem = fresh, ""
         gateway.observer.policy_loaded(policy.hash, [route.name for route in policy.routes], policy.models)
         log.info("policy %s (%s) is in force", policy.name, policy.hash)

@@ -1,7 +1,7 @@
 """Part of wiring: from the text of a policy file to what is in force. Reuses the replicas that did not change."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from backends.probes.watch import ServerWatch
@@ -54,16 +54,26 @@ class LiveBuilder:
     def live(self, policy: Policy, before: Live | None) -> Live:
         """Raises BadSettings. A replica that gave up is made anew: whoever reads the policy again wants another try."""
         kept = {replica.built_from: replica for replica in before or () if not replica.failed}
-        replicas = {
-            name: tuple(kept.get(fresh.built_from, fresh) for fresh in self._replicas(model, before))
-            for name, model in policy.models.items()
-        }
+        groups = self._groups(policy, before, kept)
+        arms = {name: self._one(arm, self._groups(arm, before, kept), {}) for name, arm in policy.arms.items()}
+        return self._one(policy, groups, arms)
+
+    def _groups(
+        self, policy: Policy, before: Live | None, kept: dict[object, Replica]
+    ) -> Mapping[str, tuple[Replica, ...]]:
+        """The replicas of each model; what is built is kept for who asks for the same."""
         if self._sharing is not None and self._sharing.registry is None:
             refuse_unshared(policy)
+        return {
+            name: tuple(kept.setdefault(fresh.built_from, fresh) for fresh in self._replicas(model, before))
+            for name, model in policy.models.items()
+        }
+
+    def _one(self, policy: Policy, groups: Mapping[str, tuple[Replica, ...]], arms: Mapping[str, Live]) -> Live:
         if policy.difficulty is None:
-            return Live(policy, replicas)
+            return Live(policy, groups, arms=arms)
         estimator = self._classifiers.hold(policy.difficulty.artefact)
-        return Live(policy, replicas, estimator, partial(self._classifiers.let_go, estimator))
+        return Live(policy, groups, estimator, partial(self._classifiers.let_go, estimator), arms)
 
     async def opened(self, text: str, before: Live | None) -> Live:
         """The same with every engine loaded. Raises PolicyRefused, BadSettings; then nothing new is left open."""
@@ -120,7 +130,11 @@ class LiveBuilder:
         )
         if model.key is not None and key is None:
             return Replica(model.name, at, built_from, lacks=lack_of(model.key), is_found=bool(model.found_by))
-        opening = WorkerUpstream if model.worker else partial(RemoteUpstream, dialect=dialect_of(model))
+        opening = (
+            WorkerUpstream
+            if model.worker
+            else partial(RemoteUpstream, dialect=dialect_of(model), salt_field=model.speaks.salt)
+        )
         try:
             upstream = opening(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
         except ValueError as error:

@@ -91,12 +91,25 @@ class Finding:
             await asyncio.sleep(LOOK_S)
 
     async def look(self) -> None:
-        for model in [model for model in self._live().policy.models.values() if model.found_by]:
-            found = await self._seek(model)
-            self._empty[model.name] = self._empty.get(model.name, 0) + 1 if found is not None and not found else 0
-            if found or self._empty[model.name] >= MISSES_TO_EMPTY:
-                place(self._live(), model, sorted(found or ())[:MOST_REPLICAS], self._build)
-        await self._live().let_departed_go()
+        for name, live in list(self._live().named()):
+            for model in [model for model in live.policy.models.values() if model.found_by]:
+                await self._look_for(model, f"{name}/{model.name}", live)
+            await live.let_departed_go()
+
+    async def _look_for(self, model: Model, known_as: str, live: Live) -> None:
+        found = await self._seek(model)
+        self._empty[known_as] = self._empty.get(known_as, 0) + 1 if found is not None and not found else 0
+        if found or self._empty[known_as] >= MISSES_TO_EMPTY:
+            place(live, model, sorted(found or ())[:MOST_REPLICAS], self._one_of)
+
+    def _one_of(self, model: Model, address: str) -> Replica:
+        """The same one for every arm in which the model is the same."""
+        for _, live in self._live().named():
+            if live.policy.models.get(model.name) == model:
+                there = [replica for replica in live.replicas[model.name] if replica.name == address]
+                if there:
+                    return there[0]
+        return self._build(model, address)
 
 
 def place(live: Live, model: Model, found: list[str], build: Callable[[Model, str], Replica]) -> None:

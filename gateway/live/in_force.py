@@ -1,7 +1,7 @@
 """What is in force: one policy and the replicas built for it, read once by a request and kept until it ends."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from backends.upstream import Upstream
@@ -10,6 +10,8 @@ from classifiers.question import Question
 from gateway.live.replicas import Replica
 from policies.decision import Call
 from policies.estimates import Estimate, Unsettled
+from policies.experiments.enrol import arm_of
+from policies.experiments.plan import Assignment
 from policies.policy import Policy
 
 READY_POLL_S = 0.05
@@ -42,21 +44,37 @@ class Live:
         replicas: Mapping[str, tuple[Replica, ...]],
         estimator: Estimates | None = None,
         let_go: Callable[[], Awaitable[None]] | None = None,
+        arms: Mapping[str, "Live"] | None = None,
     ) -> None:
-        """`let_go` gives the estimator back."""
+        """`let_go` gives the estimator back. `arms` are what variants of an experiment are answered by, by their name; where
+        a variant changes nothing of a model they have the same replicas."""
         self.policy = policy
         self.replicas = dict(replicas)
         self.estimator = estimator
+        self.arms = dict(arms or {})
         self._let_go = let_go
-        self._by_call = {(replica.model, replica.name): replica for replica in self}
+        self._by_call = {(replica.model, replica.name): replica for replica in self._own()}
         self._departed: dict[Replica, float] = {}
         self._requests = 0
         self._retired = False
         self._over = asyncio.Event()
-        for replica in self:
+        for replica in self._own():
             replica.lives += 1
 
     def __iter__(self) -> Iterator[Replica]:
+        """Every replica once, those of arms as well."""
+        return iter(dict.fromkeys([replica for _, part in self.named() for replica in part._own()]))
+
+    def arm(self, assignments: Iterable[Assignment]) -> "Live":
+        """What answers a request with these variants."""
+        return self.arms.get(arm_of(assignments), self)
+
+    def named(self) -> Iterator[tuple[str, "Live"]]:
+        """What is in force under no name, and its arms under theirs."""
+        yield "", self
+        yield from self.arms.items()
+
+    def _own(self) -> Iterator[Replica]:
         return (replica for group in self.replicas.values() for replica in group)
 
     def replica(self, call: Call) -> Replica:
@@ -74,6 +92,8 @@ class Live:
     def redraw(self, policy: Policy) -> None:
         """The same policy with other lines; who is deciding in this instant has read the one before."""
         self.policy = policy
+        for name, arm in self.arms.items():
+            arm.redraw(policy.arms[name])
 
     def place(self, model: str, found: tuple[Replica, ...]) -> None:
         """These are the replicas of `model` from here on. Who is not among them any more gets no new request; what was
@@ -125,8 +145,10 @@ class Live:
         self._retired = True
         if self._requests:
             await self._over.wait()
-        for replica in (*self, *self._departed):
+        for replica in (*self._own(), *self._departed):
             await self._release(replica)
+        for arm in self.arms.values():
+            await arm.retire()
         if self._let_go is not None:
             let_go, self._let_go = self._let_go, None
             await let_go()

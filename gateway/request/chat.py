@@ -27,12 +27,13 @@ from gateway.request.told import told
 from gateway.request.watch import ClientWatch
 from gateway.settings import Limits
 from gateway.telemetry.observe import Observation
+from policies.experiments.plan import Experiment
 
 
 @dataclass(slots=True)
 class Visit:
     """One HTTP request at the door, with its observation and its books; `judged` from its decision on. `asked` is
-    what the log of decisions wants of it, where one is kept."""
+    what the log of decisions wants of it, where one is kept; `experiments` are those of the policy that decided."""
 
     scope: Scope
     headers: Mapping[str, str]
@@ -42,6 +43,7 @@ class Visit:
     books: Books
     judged: Judged | None = None
     asked: Asked | None = None
+    experiments: tuple[Experiment, ...] = ()
 
 
 class ChatEndpoint:
@@ -67,6 +69,8 @@ class ChatEndpoint:
         visit.observation.settle(settlement)
         if self._gateway.decisions is not None and visit.judged is not None:
             self._gateway.decisions.settled(visit.judged, settlement, visit.asked)
+        if visit.judged is not None and visit.experiments:
+            self._gateway.experiments.settled(visit.experiments, visit.judged, settlement)
 
     async def _attend(self, visit: Visit) -> None:
         try:
@@ -113,8 +117,10 @@ class ChatEndpoint:
     ) -> Drive:
         live, world, books = owner.live, self._gateway.world, visit.books
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
-        judged = await judge(live, request, principal, visit.headers, world)
-        visit.judged = judged
+        judged = await judge(live, request, principal, visit.headers, world, books.request_id)
+        visit.judged, visit.experiments = judged, live.policy.experiments
+        live = live.arm(judged.decision.assignments)
+        owner.answer_by(live)
         if self._gateway.decisions is not None:
             visit.asked = self._gateway.decisions.asked(request, principal, live.estimator)
         ear = visit.asked.ear if visit.asked is not None else None

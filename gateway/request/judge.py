@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import partial
 

@@ -56,10 +56,10 @@ class Attempt:
 class Owner:
     """A request's hold on the policy in force, and on the attempt under way. Use as `async with`."""
 
-    __slots__ = ("_attempt", "_observation", "attempts", "live")
+    __slots__ = ("_attempt", "_observation", "_taken", "attempts", "live")
 
     def __init__(self, live: Live, observation: Observation) -> None:
-        self.live = live
+        self.live = self._taken = live
         self._observation = observation
         self._attempt: Attempt | None = None
         self.attempts = 0
@@ -67,6 +67,10 @@ class Owner:
     async def __aenter__(self) -> "Owner":
         self.live.enter()
         return self
+
+    def answer_by(self, arm: Live) -> None:
+        """The policy in force that was taken, or an arm of it: whose replicas are asked."""
+        self.live = arm
 
     def attempt(self, call: Call, tokens: int, resident_tokens: int | None = None) -> Attempt:
         """Claims the replica at once. `tokens` of prompt, of which `resident_tokens` are believed to be there."""
@@ -91,4 +95,4 @@ class Owner:
             if self._attempt is not None:
                 await self._attempt.end("cancelled", None)
         finally:
-            self.live.leave()
+            self._taken.leave()

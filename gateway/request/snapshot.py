@@ -1,6 +1,6 @@
 """Step 6: one read of the world, as values. The in-flight ledger and every engine's own word, at one instant."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,11 +23,13 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What decisions read besides the request. `now` in seconds since the epoch."""
+    """What decisions read besides the request. `now` in seconds since the epoch. `forced` tells the variants of experiments
+    that are over."""
 
     residency: Residency
     now: Clock
     escalations: Escalations = field(default_factory=Escalations)
+    forced: Callable[[], Mapping[str, str]] = dict
 
 
 async def look_around(live: Live, prepared: Mapping[str, Prepared], world: World) -> Mapping[str, Seen]:

@@ -28,9 +28,16 @@ def told(books: Books) -> Headers:
         headers["x-turnout-route"] = one_line(books.decision.route)
         headers["x-turnout-reason"] = one_line(books.reason[:LONGEST_REASON])
         headers["x-turnout-policy"] = books.decision.policy_hash
+        if books.decision.assignments:
+            headers["x-turnout-experiment"] = one_line(variants_of(books.decision))
         if books.shows_candidates:
             headers["x-turnout-candidates"] = one_line(candidates_of(books.decision)[:LONGEST_CANDIDATES])
     return headers
+
+
+def variants_of(decision: Decision) -> str:
+    """`experiment=variant` of each experiment that it is part of."""
+    return ", ".join([f"{found.experiment}={found.variant}" for found in decision.assignments])
 
 
 def candidates_of(decision: Decision) -> str:

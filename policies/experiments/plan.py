@@ -48,11 +48,16 @@ class Guardrail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """An arm. `changes`: it is decided by a policy of its own."""
+    """An arm. `sets` stands for what it changes in the policy, "" where that is nothing: other changes, another test."""
 
     name: str
     weight: float
-    changes: bool = False
+    sets: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """It is decided by a policy of its own."""
+        return bool(self.sets)
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,8 +21,8 @@ UNITS = {"microusd": "$", "microusd_of_success": "$", "ttft_ms": "ms", "tpot_ms"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric of one treatment. `change` is relative (of rates: in points) with its interval; that holds at every look, and so
-    does `p`."""
+    """One metric of one treatment. `change` is relative (of rates: in points) with its interval; that holds at every look, and
+    so does `p`."""
 
     variant: str
     metric: str

@@ -1,12 +1,13 @@
 """`experiments:` and `guardrails:` as deciding uses them, and what a file may say of them that makes no sense."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from policies.experiments.metrics import NAMES, metric_of
 from policies.experiments.plan import Experiment, Guardrail, Margin, Metric, Variant
-from policies.language.compile import route_name
+from policies.language.compile import route_name, text_hash
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
 from policies.language.overrides import overlap
@@ -204,6 +205,11 @@ def worse(metric: Metric, by: Margin) -> Margin:
     return Margin(left, round(1 - left, 9) if metric.kind == "binary" else 0.0)
 
 
+def stands_for(sets: Mapping[str, object]) -> str:
+    """A digest of what a variant changes; "" of nothing."""
+    return text_hash(json.dumps(sets, sort_keys=True)) if sets else ""
+
+
 def _experiment(
     file: PolicyFile, entry: ExperimentEntry, part: tuple[float, float], guardrails: Mapping[str, Guardrail]
 ) -> Experiment:
@@ -213,7 +219,7 @@ def _experiment(
         unit=entry.unit,
         layer=layer_of(entry),
         salt=entry.salt,
-        variants=tuple([Variant(name, of.weight, bool(of.set_)) for name, of in entry.variants.items()]),
+        variants=tuple([Variant(name, of.weight, stands_for(of.set_)) for name, of in entry.variants.items()]),
         routes=routes_of(file, entry),
         starts=part[0],
         ends=part[1],

@@ -1,0 +1,167 @@
+"""Where outcomes become evidence. Owned by one thread at a time; requests never come here."""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from gateway.experiments import chapter as chapters
+from gateway.experiments.chapter import Chapter
+from gateway.experiments.shelf import Order
+from policies.experiments import trial as trials
+from policies.experiments.evidence import Value
+from policies.experiments.plan import Experiment
+from policies.experiments.standing import Standing
+from policies.experiments.trial import Exposure, Trial
+
+REMEMBERED = 50_000
+"""Requests that a caller may still judge; the oldest are forgotten first. Some 30 MB when full."""
+
+UNITS = 100_000
+"""Units of an experiment that are known to have been seen."""
+
+AGAIN_WITHIN_S = 600.0
+"""How long a request may be asked again (`gateway.decisions.signals`); after that it was not."""
+
+
+class Over(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that is over: its exposures, and its outcomes by source. `without_unit` names experiments that it would
+    have been part of, had it said of which unit it is. `waits`: whether it is asked again will be told."""
+
+    at: float
+    request_id: str
+    exposures: tuple[Exposure, ...]
+    values: Mapping[str, Value]
+    without_unit: tuple[str, ...] = ()
+    waits: bool = False
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What was told later of a request."""
+
+    request_id: str
+    values: Mapping[str, Value]
+
+
+Event = Over | Told
+
+
+class Bench:
+    """`chapters` are those of the experiments of the policy in force."""
+
+    def __init__(self, most: int = REMEMBERED) -> None:
+        self.chapters: dict[str, Chapter] = {}
+        self._most = most
+        self._recent: OrderedDict[str, tuple[Exposure, ...]] = OrderedDict()
+        self._awaited: deque[tuple[float, str]] = deque()
+        self._asked_again: set[str] = set()
+        self._units: dict[str, OrderedDict[str, None]] = {}
+
+    def load(self, experiments: Sequence[Experiment], kept: Mapping[str, Chapter], now: float) -> None:
+        """These are the experiments from here on. `kept` is what is known from before this process."""
+        known = {**kept, **self.chapters}
+        self.chapters = {found.name: chapters.carried(known.get(found.name), found, now) for found in experiments}
+
+    def take(self, events: Iterable[Event], now: float) -> None:
+        """All evidence moves on."""
+        for event in events:
+            if isinstance(event, Over):
+                self._over(event)
+            else:
+                self._told(event)
+        self._wait_over(now)
+        self.guard(now)
+
+    def judge(self, now: float) -> None:
+        """What the evidence makes of each experiment."""
+        self.chapters = {name: chapters.judged(chapter, now) for name, chapter in self.chapters.items()}
+
+    def guard(self, now: float) -> None:
+        """Guardrails that are broken act at once; the rest of the verdict can wait for `judge`."""
+        broken = [name for name, chapter in self.chapters.items() if chapter.is_broken]
+        self.chapters |= {name: chapters.judged(self.chapters[name], now) for name in broken}
+
+    def hear(self, name: str, others: Trial | None, standing: Standing | None) -> None:
+        """What other gateways know of an experiment; of two ways that it may stand the later one holds."""
+        chapter = self.chapters.get(name)
+        if chapter is None:
+            return
+        later = standing is not None and standing.since > chapter.standing.since
+        known = standing if later and standing is not None else chapter.standing
+        self.chapters[name] = msgspec.structs.replace(chapter, others=others, standing=known)
+
+    def obey(self, name: str, order: Order) -> None:
+        chapter = self.chapters.get(name)
+        if chapter is None:
+            return
+        control = chapter.experiment.control
+        fresh = (
+            Standing("stopped", control, "stopped by a person", order.at)
+            if order.action == "stop"
+            else Standing("promoted", order.variant or control, "promoted by a person", order.at)
+        )
+        self.chapters[name] = msgspec.structs.replace(chapter, standing=fresh)
+
+    @property
+    def forced(self) -> Mapping[str, str]:
+        """Of experiments that are over the variant that everybody gets."""
+        standing = {name: chapter.standing.forced for name, chapter in self.chapters.items()}
+        return {name: variant for name, variant in standing.items() if variant}
+
+    def _over(self, event: Over) -> None:
+        for name in event.without_unit:
+            if (chapter := self.chapters.get(name)) is not None:
+                self.chapters[name] = msgspec.structs.replace(chapter, without_unit=chapter.without_unit + 1)
+        for exposure in event.exposures:
+            self._expose(exposure, event.at)
+        self._measure(event.exposures, event.values)
+        self._remember(event)
+
+    def _expose(self, exposure: Exposure, at: float) -> None:
+        chapter = self.chapters.get(exposure.experiment)
+        if chapter is None:
+            return
+        fresh = chapter.experiment.unit == "request" or self._is_fresh(exposure)
+        seen = trials.exposed(chapter.trial, exposure, fresh=fresh)
+        self.chapters[exposure.experiment] = msgspec.structs.replace(chapter, trial=seen, seen_at=at)
+
+    def _is_fresh(self, exposure: Exposure) -> bool:
+        known = self._units.setdefault(exposure.experiment, OrderedDict())
+        fresh = exposure.unit not in known
+        known[exposure.unit] = None
+        known.move_to_end(exposure.unit)
+        if len(known) > UNITS:
+            known.popitem(last=False)
+        return fresh
+
+    def _measure(self, exposures: Iterable[Exposure], values: Mapping[str, Value]) -> None:
+        for exposure in exposures:
+            chapter = self.chapters.get(exposure.experiment)
+            if chapter is not None and values:
+                grown = trials.measured(chapter.trial, chapter.experiment, exposure, values)
+                self.chapters[exposure.experiment] = msgspec.structs.replace(chapter, trial=grown)
+
+    def _remember(self, event: Over) -> None:
+        if not event.exposures:
+            return
+        self._recent[event.request_id] = event.exposures
+        if event.waits:
+            self._awaited.append((event.at + AGAIN_WITHIN_S, event.request_id))
+        if len(self._recent) > self._most:
+            self._recent.popitem(last=False)
+
+    def _told(self, event: Told) -> None:
+        """A word of a request that is forgotten, or never was, says nothing."""
+        exposures = self._recent.get(event.request_id, ())
+        if "regenerated" in event.values:
+            self._asked_again.add(event.request_id)
+        self._measure(exposures, event.values)
+
+    def _wait_over(self, now: float) -> None:
+        """Who was not asked again in time was not."""
+        while self._awaited and self._awaited[0][0] <= now:
+            _, request_id = self._awaited.popleft()
+            if request_id in self._asked_again:
+                self._asked_again.discard(request_id)
+            else:
+                self._measure(self._recent.get(request_id, ()), {"regenerated": 0.0})

@@ -1,0 +1,70 @@
+"""One experiment as it is kept: what it is, how it stands, and what this process has seen of it."""
+
+import math
+
+import msgspec
+
+from policies.experiments import trial as trials
+from policies.experiments.plan import Experiment
+from policies.experiments.standing import Standing, after, print_of
+from policies.experiments.trial import Trial
+from policies.experiments.verdict import Verdict, verdict
+
+SCHEMA = 1
+"""Raised when what is kept changes its meaning; what has another one is begun afresh."""
+
+
+class Chapter(msgspec.Struct, frozen=True, kw_only=True):
+    """`trial` is what this process saw, `others` what other gateways did. `begun_at` and `seen_at` in seconds since the epoch.
+    `without_unit` counts requests that did not say of which unit they are."""
+
+    schema: int = SCHEMA
+    experiment: Experiment
+    print: str
+    begun_at: float
+    seen_at: float
+    trial: Trial
+    others: Trial | None = None
+    standing: Standing = Standing()
+    without_unit: int = 0
+
+    @property
+    def whole(self) -> Trial:
+        """All that is known."""
+        return self.trial if self.others is None else trials.merged(self.trial, self.others)
+
+    @property
+    def is_broken(self) -> bool:
+        """A guardrail that would roll back is broken, and it still goes on."""
+        return not self.standing.forced and any(
+            rail.act == "roll_back"
+            and self.whole.watched[trials.key(treatment, rail.name)].peak >= -math.log(rail.alpha)
+            for treatment, rail in trials.rails(self.experiment)
+        )
+
+    def verdict(self, now: float) -> Verdict:
+        return verdict(self.experiment, self.whole, now - self.begun_at)
+
+
+def begin(experiment: Experiment, now: float) -> Chapter:
+    return Chapter(
+        experiment=experiment,
+        print=print_of(experiment),
+        begun_at=now,
+        seen_at=now,
+        trial=trials.begin(experiment),
+        standing=Standing(since=now),
+    )
+
+
+def carried(chapter: Chapter | None, experiment: Experiment, now: float) -> Chapter:
+    """What was known, as far as it is of this experiment: other weights are a ramp, anything else is another experiment."""
+    if chapter is None or chapter.schema != SCHEMA or chapter.print != print_of(experiment):
+        return begin(experiment, now)
+    return msgspec.structs.replace(chapter, experiment=experiment)
+
+
+def judged(chapter: Chapter, now: float) -> Chapter:
+    """With what its evidence makes of it."""
+    standing = after(chapter.standing, chapter.experiment, chapter.verdict(now), now)
+    return msgspec.structs.replace(chapter, standing=standing)

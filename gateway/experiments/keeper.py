@@ -1,0 +1,241 @@
+"""Experiments beside the requests: who is over is handed in and forgotten at once; evidence, disk and store come after.
+
+A guardrail that breaks ends its experiment as soon as the request that broke it has been taken in: the next decision knows.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from gateway.experiments.bench import Bench, Event, Over, Told
+from gateway.experiments.chapter import Chapter, carried
+from gateway.experiments.outcomes import covariates, outcomes
+from gateway.experiments.shelf import Shelf
+from gateway.request.judge import Judged
+from gateway.request.settlement import Settlement
+from policies.experiments import trial as trials
+from policies.experiments.assign import shares
+from policies.experiments.enrol import unit_of
+from policies.experiments.evidence import Value
+from policies.experiments.plan import Experiment
+from policies.experiments.standing import Standing
+from policies.experiments.trial import Exposure, Trial
+from policies.policy import Policy
+
+log = logging.getLogger("turnout.experiments")
+
+QUEUE = 65_536
+"""Requests that may wait to be taken in."""
+
+LOOK_S = 1.0
+"""Between two whole verdicts, two words to other gateways, two looks for orders."""
+
+KEEP_S = 5.0
+"""Between two writes to disk: what the end of the process by SIGKILL loses at most."""
+
+
+class Heard(Protocol):
+    @property
+    def parts(self) -> tuple[bytes, ...]: ...
+
+    @property
+    def standing(self) -> bytes | None: ...
+
+
+class Shared(Protocol):
+    async def tell(self, name: str, part: bytes, standing: bytes) -> None: ...
+
+    async def hear(self, name: str) -> Heard | None: ...
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What one gateway tells of an experiment."""
+
+    print: str
+    trial: Trial
+
+
+class Keeper:
+    """`shelf` None: nothing outlives the process. `shared` None: this gateway is alone. `hears_again`: requests that are asked
+    again are told of. `now` in seconds since the epoch."""
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        *,
+        shelf: Shelf | None = None,
+        shared: Shared | None = None,
+        hears_again: bool = False,
+    ) -> None:
+        self._now = now
+        self._shelf = shelf
+        self._shared = shared
+        self._hears_again = hears_again
+        self._bench = Bench()
+        self._waiting: deque[Event] = deque()
+        self._woken = asyncio.Event()
+        self._experiments: tuple[Experiment, ...] = ()
+        self._loads = False
+        self._kept_at = self._looked_at = 0.0
+        self._standings: Mapping[str, Standing] = {}
+        self.forced: Mapping[str, str] = {}
+        self.dropped = 0
+
+    def policy_loaded(self, policy: Policy) -> None:
+        """Its experiments are those in force. What is known of them stays known."""
+        self._experiments, self._loads = policy.experiments, True
+        self.forced = {**self._over_before(), **self.forced}
+        self._woken.set()
+
+    def settled(self, experiments: Sequence[Experiment], judged: Judged, settlement: Settlement) -> None:
+        """A request that was decided by a policy with these experiments is over. Returns at once."""
+        if len(self._waiting) >= QUEUE:
+            self.dropped += 1
+            return
+        self._waiting.append(self._over(experiments, judged, settlement))
+        self._woken.set()
+
+    def told(self, request_id: str, values: Mapping[str, Value]) -> None:
+        """Something was said of an earlier request. Returns at once."""
+        if self._experiments and values and len(self._waiting) < QUEUE:
+            self._waiting.append(Told(request_id, values))
+            self._woken.set()
+
+    @property
+    def chapters(self) -> Mapping[str, Chapter]:
+        """As they were after the last look."""
+        return dict(self._bench.chapters)
+
+    async def follow(self) -> None:
+        """For as long as the process lives."""
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+            self._woken.clear()
+            try:
+                await self.step()
+            except Exception:
+                log.exception("experiments stay as they are")
+                await asyncio.sleep(LOOK_S)
+
+    async def step(self) -> None:
+        """Everything that waits is taken in; once in a while it is judged, shared and kept."""
+        await asyncio.to_thread(self._take)
+        self._tell_standings()
+        if self._bench.chapters and self._now() - self._looked_at >= LOOK_S:
+            self._looked_at = self._now()
+            await self._exchange()
+            await asyncio.to_thread(self._look)
+            self._tell_standings()
+
+    async def aclose(self) -> None:
+        """What waits is taken in and kept."""
+        await asyncio.to_thread(self._take)
+        await self._exchange()
+        await asyncio.to_thread(self._keep)
+
+    def _take(self) -> None:
+        if self._loads:
+            self._loads = False
+            self._bench.load(self._experiments, self._kept(), self._now())
+        events = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if events:
+            self._bench.take(events, self._now())
+
+    def _kept(self) -> Mapping[str, Chapter]:
+        return {} if self._shelf is None else self._shelf.all()
+
+    def _over_before(self) -> Mapping[str, str]:
+        """Of experiments that were over before this process, what everybody gets: from the first request on."""
+        kept = self._kept()
+        carried_on = {found.name: carried(kept.get(found.name), found, self._now()) for found in self._experiments}
+        forced = {name: chapter.standing.forced for name, chapter in carried_on.items()}
+        return {name: variant for name, variant in forced.items() if variant}
+
+    def _look(self) -> None:
+        """Orders go before evidence."""
+        if self._shelf is not None:
+            for name in list(self._bench.chapters):
+                order = self._shelf.taken_order(name)
+                if order is not None:
+                    self._bench.obey(name, order)
+        self._bench.take((), self._now())
+        self._bench.judge(self._now())
+        if self._now() - self._kept_at >= KEEP_S:
+            self._keep()
+
+    def _keep(self) -> None:
+        if self._shelf is None:
+            return
+        self._kept_at = self._now()
+        for chapter in self._bench.chapters.values():
+            self._shelf.write(chapter)
+
+    async def _exchange(self) -> None:
+        """With other gateways. What they tell of another experiment under the same name is left alone."""
+        if self._shared is None:
+            return
+        for name, chapter in list(self._bench.chapters.items()):
+            heard = await self._shared.hear(name)
+            if heard is not None:
+                standing = None if heard.standing is None else msgspec.json.decode(heard.standing, type=Standing)
+                self._bench.hear(name, others_of(chapter, heard), standing)
+            own = self._bench.chapters[name]
+            part = msgspec.json.encode(Part(own.print, own.trial))
+            await self._shared.tell(name, part, msgspec.json.encode(own.standing))
+
+    def _tell_standings(self) -> None:
+        """The next decision knows how they stand; a person reads it in the process's log."""
+        self.forced = self._bench.forced
+        for name, chapter in self._bench.chapters.items():
+            before, standing = self._standings.get(name), chapter.standing
+            if before is not None and before.state != standing.state:
+                log.warning("experiment %s is %s: %s", name, standing.state, standing.why)
+        self._standings = {name: chapter.standing for name, chapter in self._bench.chapters.items()}
+
+    def _over(self, experiments: Sequence[Experiment], judged: Judged, settlement: Settlement) -> Over:
+        return Over(
+            at=self._now(),
+            request_id=settlement.request_id,
+            exposures=tuple(exposures_of(experiments, judged)),
+            values=outcomes(settlement),
+            without_unit=tuple(without_unit(experiments, judged)),
+            waits=self._hears_again and settlement.end not in ("rejected", "error", "cancelled"),
+        )
+
+
+def exposures_of(experiments: Sequence[Experiment], judged: Judged) -> Iterator[Exposure]:
+    """Of an experiment that is over nobody is exposed."""
+    named = {experiment.name: experiment for experiment in experiments}
+    for found in judged.decision.assignments:
+        if found.unit:
+            experiment = named[found.experiment]
+            known = covariates(experiment.adjust_by, judged.facts, judged.estimate)
+            yield Exposure(found.experiment, found.variant, found.unit, shares(experiment.weights), known)
+
+
+def without_unit(experiments: Sequence[Experiment], judged: Judged) -> Iterator[str]:
+    """Experiments of this route that have no unit to go by."""
+    for experiment in experiments:
+        if judged.decision.route in experiment.routes and not unit_of(experiment, judged.facts):
+            yield experiment.name
+
+
+def others_of(chapter: Chapter, heard: Heard) -> Trial | None:
+    """The parts of other gateways as one; a part that is of another experiment, or of a newer kind, is left out."""
+    known: Trial | None = None
+    for told in heard.parts:
+        try:
+            part = msgspec.json.decode(told, type=Part)
+        except msgspec.MsgspecError:
+            continue
+        if part.print == chapter.print:
+            known = part.trial if known is None else trials.merged(known, part.trial)
+    return known

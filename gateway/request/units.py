@@ -1,0 +1,76 @@
+"""Who and what a request is of, as digests: what an experiment gives a variant to. No name or key gets into the facts."""
+
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+
+import msgspec
+
+from backends.messages import ChatRequest
+from gateway.request.draw import opening
+from gateway.request.identity import Principal, presented_key
+from policies.experiments.plan import Unit
+
+CONVERSATION = "x-conversation-id"
+"""The header by which a client names its conversation; else `metadata.conversation_id`; else how the conversation opens."""
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    user_id: str = ""
+    conversation_id: str = ""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """What a body says of its sender, in either dialect."""
+
+    user: str = ""
+    safety_identifier: str = ""
+    metadata: Metadata | None = None
+
+
+NOBODY = Named()
+
+
+def units_of(
+    wanted: frozenset[Unit], request: ChatRequest, principal: Principal, headers: Mapping[str, str], request_id: str
+) -> Mapping[Unit, str]:
+    """Those of `wanted` that the request has. Tenants never share units."""
+    return {unit: digest(principal, unit, word) for unit, word in _words(wanted, request, headers, request_id) if word}
+
+
+def _words(
+    wanted: frozenset[Unit], request: ChatRequest, headers: Mapping[str, str], request_id: str
+) -> Iterator[tuple[Unit, str]]:
+    named = named_in(request) if wanted & {"user", "conversation"} else NOBODY
+    data = named.metadata or Metadata()
+    if "request" in wanted:
+        yield "request", request_id
+    if "api_key" in wanted:
+        yield "api_key", presented_key(headers)
+    if "user" in wanted:
+        yield "user", named.user or named.safety_identifier or data.user_id
+    if "conversation" in wanted:
+        yield "conversation", headers.get(CONVERSATION) or data.conversation_id or opening_of(request)
+
+
+def named_in(request: ChatRequest) -> Named:
+    """Whatever is there in another shape says nothing."""
+    body = request.native.body if request.native is not None else request.raw
+    try:
+        return msgspec.json.decode(body, type=Named)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return NOBODY
+
+
+def opening_of(request: ChatRequest) -> str:
+    """The same for every turn of a conversation."""
+    found = blake2b(digest_size=16)
+    for message in opening(request):
+        text = message.text.encode("utf-8", "surrogatepass")
+        found.update(f"{message.role}:{message.images}:{message.audio}:{message.files}:{len(text)}:".encode())
+        found.update(text)
+    return found.hexdigest()
+
+
+def digest(principal: Principal, unit: Unit, word: str) -> str:
+    told = f"{unit}\0{word}".encode("utf-8", "surrogatepass")
+    return blake2b(told, digest_size=8, key=principal.salt[:64], person=b"turnout-unit").hexdigest()
