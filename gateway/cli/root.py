@@ -7,6 +7,7 @@ import typer
 
 from gateway.cli.classifier import calibrate, compare, evaluate, score, train
 from gateway.cli.decisions import decisions, drift
+from gateway.cli.experiment import app as experiment
 from gateway.cli.models import app as models
 from gateway.cli.policy import check, explain
 from gateway.cli.replay import diff, replay
@@ -38,6 +39,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(models, name="models")
+app.add_typer(experiment, name="experiment")
 
 
 def show_version(wanted: bool) -> None:

@@ -1,0 +1,284 @@
+"""`turnout experiment status | stop | promote | simulate`: what experiments show, an end to them, and what they would need."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+
+from gateway.cli.policy import PolicyArgument
+from gateway.cli.terminal import fail, say, show_table
+from gateway.experiments.chapter import Chapter
+from gateway.experiments.shelf import Order, Shelf
+from gateway.settings import Settings
+from policies.experiments.plan import Experiment, Margin
+from policies.experiments.verdict import Finding, Verdict
+
+app = typer.Typer(no_args_is_help=True, help="Experiments of a gateway: what they show, and an end to them.")
+
+BROKEN = 1
+"""The exit code of `simulate` where a test stops more often than it may."""
+
+DirOption = Annotated[
+    Path | None, typer.Option("--dir", help="the folder of a gateway's experiments (default: TURNOUT_EXPERIMENTS__DIR)")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON instead of tables")]
+NameArgument = Annotated[str, typer.Argument(help="the experiment", show_default=False)]
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """One experiment as `status --json` tells it."""
+
+    experiment: str
+    state: str
+    variant: str
+    why: str
+    since: float
+    begun_at: float
+    requests: dict[str, int]
+    without_unit: int
+    verdict: Verdict
+
+
+@app.command()
+def status(
+    name: Annotated[str | None, typer.Argument(help="one experiment (default: all)", show_default=False)] = None,
+    folder: DirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how experiments stand: a verdict in words, and every metric with its interval. Exit code 2 without any."""
+    shelf = opened(folder)
+    chapters = [found for found in shelf.all().values() if name in (None, found.experiment.name)]
+    if not chapters:
+        fail(f"{shelf.folder} holds no experiment" + (f" {name}" if name else ""))
+    told = [told_of(chapter) for chapter in chapters]
+    if as_json:
+        return print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+    for one in told:
+        show(one)
+
+
+@app.command()
+def stop(name: NameArgument, folder: DirOption = None) -> None:
+    """Give everybody control, from the next second on. The experiment stays stopped until its salt or its variants change."""
+    shelf = opened(folder)
+    chapter = known(shelf, name)
+    shelf.order(name, Order("stop", chapter.experiment.control, time.time()))
+    say(f"{name}: everybody gets {chapter.experiment.control} as soon as the gateway reads this, within a second")
+
+
+@app.command()
+def promote(
+    name: NameArgument,
+    variant: Annotated[str | None, typer.Option(help="who gets everybody (default: the winner)")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="the policy file, to print the edit (default: TURNOUT_POLICY)")
+    ] = None,
+    folder: DirOption = None,
+) -> None:
+    """Give everybody one variant, from the next second on, and print what to change in the policy file for good."""
+    shelf = opened(folder)
+    chapter = known(shelf, name)
+    chosen = variant or winner_of(chapter)
+    if chosen not in chapter.experiment.weights:
+        fail(f"{name} has no variant {chosen}; it has: {', '.join(chapter.experiment.weights)}")
+    shelf.order(name, Order("promote", chosen, time.time()))
+    say(f"{name}: everybody gets {chosen} as soon as the gateway reads this, within a second")
+    place = policy or Settings().policy
+    if place is not None:
+        print("\n".join(edit_of(place, name, chosen)))
+
+
+@app.command()
+def simulate(
+    policy: Annotated[Path | None, typer.Argument(help="a policy: about how many units?", show_default=False)] = None,
+    suite: Annotated[
+        Literal["null", "power"] | None, typer.Option(help="null: false stops; power: how soon a difference is seen")
+    ] = None,
+    experiment: Annotated[str | None, typer.Option(help="which one of the policy (default: the first)")] = None,
+    baseline: Annotated[float | None, typer.Option(help="control's value, such as 0.9")] = None,
+    deviation: Annotated[
+        float | None, typer.Option(help="standard deviation of a unit (default: a rate's own)")
+    ] = None,
+    effect: Annotated[str | None, typer.Option(help="5% or 1pp (default: the policy's smallest_effect)")] = None,
+    runs: Annotated[int, typer.Option(min=10, help="runs of a suite")] = 500,
+    seed: Annotated[int, typer.Option(help="of the random numbers")] = 7,
+    as_json: JsonOption = False,
+) -> None:
+    """Try out the tests that decide, a look at every request; or say about how many units a policy's experiment needs.
+
+    Exit code 1 when a test stops more often than it may, 2 when something is missing.
+    """
+    if suite == "null":
+        nulls(runs, seed, as_json)
+    elif suite == "power":
+        power(runs, seed, as_json)
+    elif policy is not None:
+        planned(policy, experiment, baseline, deviation, effect, as_json=as_json)
+    else:
+        fail("name a policy file, or a suite with --suite")
+
+
+def opened(folder: Path | None) -> Shelf:
+    found = folder or Settings().experiments_dir
+    if found is None or not found.is_dir():
+        fail("name the folder of a gateway's experiments with --dir, or set TURNOUT_EXPERIMENTS__DIR")
+    return Shelf(found)
+
+
+def known(shelf: Shelf, name: str) -> Chapter:
+    chapter = shelf.all().get(name)
+    if chapter is None:
+        fail(f"{shelf.folder} holds no experiment {name}; it holds: {', '.join(shelf.all()) or 'none'}")
+    return chapter
+
+
+def told_of(chapter: Chapter) -> Told:
+    standing = chapter.standing
+    return Told(
+        experiment=chapter.experiment.name,
+        state=standing.state,
+        variant=standing.variant,
+        why=standing.why,
+        since=standing.since,
+        begun_at=chapter.begun_at,
+        requests=dict(chapter.whole.requests),
+        without_unit=chapter.without_unit,
+        verdict=chapter.verdict(chapter.seen_at),
+    )
+
+
+def show(told: Told) -> None:
+    everybody = f", everybody gets {told.variant}" if told.state in ("stopped", "promoted") else ""
+    why = f": {told.why}" if told.why else ""
+    requests = ", ".join(f"{variant} {count}" for variant, count in sorted(told.requests.items())) or "none"
+    print(f"{told.experiment} is {told.state}{everybody}{why}\nrequests: {requests}")
+    print(told.verdict.words)
+    if told.verdict.findings:
+        head = ("metric", "variant", "value", "control", "change", "from", "to", "p", "requests")
+        show_table("at every look", head, [row(found) for found in told.verdict.findings])
+    if told.without_unit:
+        say(f"{told.without_unit} requests did not say of which unit they are, and took no part")
+
+
+def row(found: Finding) -> tuple[str, ...]:
+    cells = (found.treat, found.control, found.change, found.low, found.high, found.p)
+    return (
+        found.metric,
+        found.variant,
+        *(("" if cell is None else f"{cell:.4g}") for cell in cells),
+        str(found.requests),
+    )
+
+
+def winner_of(chapter: Chapter) -> str:
+    """Raises typer.Exit where nothing is decided."""
+    found = chapter.verdict(chapter.seen_at)
+    if found.outcome != "winner":
+        fail(
+            f"{chapter.experiment.name} has no winner: {found.words}; name one with --variant to promote it all the same"
+        )
+    return found.variant
+
+
+def edit_of(place: Path, name: str, variant: str) -> Iterator[str]:
+    """What to write where in the policy file, and what to take out."""
+    from policies.language.load import shape
+    from policies.language.problem import Source
+
+    text = place.read_text(encoding="utf-8")
+    found, _ = shape(Source.of(str(place), text), text)
+    entries = [] if found is None else [entry for entry in found.file.experiments if entry.name == name]
+    if not entries or variant not in entries[0].variants:
+        yield f"{place} has no variant {variant} of {name}"
+        return
+    yield f"in {place}:"
+    for path, value in entries[0].variants[variant].set_.items():
+        yield f"  {path}: {msgspec.json.encode(value).decode()}"
+    yield f"and take the experiment {name} out"
+
+
+def nulls(runs: int, seed: int, as_json: bool) -> None:
+    from gateway.experiments.simulate import null_suite
+
+    found = list(null_suite(runs, seed))
+    holds = all(null.holds for null in found)
+    if as_json:
+        print_json({"suite": "null", "runs": runs, "seed": seed, "holds": holds, "nulls": found})
+    else:
+        head = ("world", "test", "alpha", "false stops", "at least")
+        rows = [(n.null, n.test, f"{n.alpha:g}", f"{n.false_stop_rate:.4f}", f"{n.at_least:.4f}") for n in found]
+        show_table(f"{runs} runs each, a look at every request", head, rows)
+    if not holds:
+        raise typer.Exit(BROKEN)
+
+
+def power(runs: int, seed: int, as_json: bool) -> None:
+    from gateway.experiments.simulate import power_suite
+
+    found = power_suite(runs, seed)
+    if as_json:
+        return print_json({"suite": "power", "seed": seed, **msgspec.to_builtins(found)})
+    head = ("from", "to", "median requests", "asymptotic sequence", "times")
+    numbers = (found.before, found.after, found.median_samples, found.median_asympcs, found.vs_asympcs)
+    show_table(f"{runs} runs, a look at every request", head, [tuple(f"{number:g}" for number in numbers)])
+
+
+def planned(
+    place: PolicyArgument, name: str | None, baseline: float | None, deviation: float | None, effect: str | None, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    from gateway.cli.policy import opened as read
+
+    with read(place) as found:
+        experiments = [one for one in found.policy.experiments if name in (None, one.name)]
+    if not experiments:
+        fail(f"{place} has no experiment {name or ''}".strip())
+    plan = planned_for(experiments[0], baseline, deviation, effect)
+    if as_json:
+        return print_json({"experiment": experiments[0].name, "units": plan})
+    for treatment, units in plan.items():
+        told = "more units than there will ever be" if units is None else f"about {units:,} units of both together"
+        print(f"{experiments[0].name}: {treatment} against {experiments[0].control} needs {told}")
+
+
+def planned_for(
+    experiment: Experiment, baseline: float | None, deviation: float | None, effect: str | None
+) -> dict[str, int | None]:
+    """By treatment. Raises typer.Exit where something is missing."""
+    from policies.experiments.assign import shares
+    from policies.experiments.power import units_needed
+    from policies.experiments.trial import alpha_of
+
+    metric = experiment.primary
+    if metric is None or baseline is None:
+        fail(f"{experiment.name}: state a primary metric in the policy, and control's value with --baseline")
+    margin = effect_of(experiment, effect)
+    spread = deviation or (baseline * (1 - baseline)) ** 0.5 if metric.kind == "binary" else deviation
+    if not spread:
+        fail(f"{metric.name} is no rate: state its standard deviation with --deviation")
+    difference = baseline * (margin.times - 1) + margin.plus
+    split, control = shares(experiment.weights), experiment.control
+    return {
+        treatment: units_needed(difference, spread, (split[treatment], split[control]), alpha_of(experiment))
+        for treatment in experiment.treatments
+    }
+
+
+def effect_of(experiment: Experiment, stated: str | None) -> Margin:
+    from policies.language.effects import effect
+
+    if stated is None:
+        if experiment.smallest_effect is None:
+            fail(f"{experiment.name}: state the effect that matters with --effect, or smallest_effect in the policy")
+        return experiment.smallest_effect
+    try:
+        return effect(stated)
+    except ValueError as error:
+        fail(f"--effect {error}")
+
+
+def print_json(value: dict[str, Any] | Sequence[Any]) -> None:
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
