@@ -122,6 +122,20 @@ async def drip(client: Socket, data: bytes) -> None:
         await asyncio.sleep(0.01)
 
 
+async def test_who_asks_first_whether_to_send_its_body_is_told_by_the_head_alone(tmp_path: Path) -> None:
+    """curl asks so before a body of more than a megabyte."""
+    expects = b"expect: 100-continue\r\n"
+    async with limited(tmp_path, body_bytes=1_000) as (gateway, _):
+        async with connected(gateway.port) as welcome:
+            await welcome.send(head(len(chat()), expects))
+            assert b" 100 " in await asyncio.wait_for(welcome.until(b"\r\n\r\n"), 2.0)
+            await welcome.send(chat())
+            assert await welcome.status() == 200
+        async with connected(gateway.port) as unwelcome:
+            await unwelcome.send(head(1_001, expects))
+            assert await asyncio.wait_for(unwelcome.status(), 2.0) == 413
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
 async def test_a_packed_body_is_refused_by_its_head_however_small_it_is(coding: str, tmp_path: Path) -> None:
     bomb = gzip.compress(b"[" * 10_000_000)
