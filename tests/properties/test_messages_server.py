@@ -1,7 +1,7 @@
 """Laws of servers that speak Anthropic's Messages: what comes through unchanged, and what is alike on every way through."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -9,29 +9,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.dialects.anthropic_messages.dialect import AnthropicMessages
 from backends.dialects.anthropic_messages.request import read_messages
 from backends.dialects.anthropic_messages.response import Message
 from backends.dialects.anthropic_messages.server.ask import asked_of, fault_of
 from backends.dialects.anthropic_messages.server.chunks import MessagesAsChunks
 from backends.dialects.anthropic_messages.server.relay import MessagesRelay
+from backends.dialects.anthropic_messages.server.server import MessagesServer
 from backends.dialects.anthropic_messages.server.whole import as_completion, relayed
 from backends.dialects.anthropic_messages.stream import Renderer as MessageStream
-from backends.dialects.openai_chat.relay import Relay
+from backends.dialects.dialect import Dialect, StreamWriter
+from backends.dialects.openai_chat.dialect import OpenAIChat
+from backends.dialects.openai_chat.forward import Habits
 from backends.dialects.openai_chat.reported import ReportedError
 from backends.dialects.openai_chat.request import read_chat
+from backends.dialects.openai_chat.server import ChatServer
 from backends.dialects.openai_chat.shapes import in_utf8
-from backends.dialects.openai_chat.stream import Renderer as ChatStream
 from backends.dialects.openai_chat.whole import AnswerError
+from backends.dialects.openai_responses.dialect import OpenAIResponses
 from backends.messages import Event, Finish, Usage, Whole, Wire
+from backends.remote.dialect import ServerDialect, StreamReader
 from backends.sse import Decoder
 from gateway.request.listen import Listener
 
 PLAIN: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
-CHAT = read_chat(json.dumps({**PLAIN, "stream": True}).encode())
 MESSAGES = read_messages(json.dumps({**PLAIN, "stream": True}).encode())
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
@@ -136,32 +145,19 @@ def chat_bytes() -> bytes:
     return b"\xef\xbb\xbf: hello\r\n\r\n" + told.encode() + b"data: [DONE]\r\n\r\n"
 
 
-Reader = Any
-PAIRS: dict[str, tuple[bytes, Callable[[], Reader], Callable[[], Any]]] = {
-    "a chat client before a chat server": (
-        chat_bytes(),
-        lambda: Relay("m", choices=1, shows_usage=False, keeps_stop=False),
-        lambda: ChatStream(CHAT, "m", "id", 1),
-    ),
-    "a messages client before a chat server": (
-        chat_bytes(),
-        lambda: Relay("m", choices=1, shows_usage=False, keeps_stop=False),
-        lambda: MessageStream(MESSAGES, "m", "id"),
-    ),
-    "a chat client before a messages server": (
-        as_stream(RICH),
-        lambda: MessagesAsChunks("m", shows_usage=True, created=1),
-        lambda: ChatStream(CHAT, "m", "id", 1),
-    ),
-    "a messages client before a messages server": (
-        as_stream(RICH),
-        lambda: MessagesRelay("m"),
-        lambda: MessageStream(MESSAGES, "m", "id"),
-    ),
+BODY = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
+CLIENTS: dict[str, tuple[Dialect, dict[str, Any]]] = {
+    "openai_chat": (OpenAIChat(), {**BODY, "messages": PLAIN["messages"]}),
+    "anthropic_messages": (AnthropicMessages(), {**PLAIN, "stream": True}),
+    "openai_responses": (OpenAIResponses(), {"model": "m", "input": "hi", "stream": True}),
+}
+SERVERS: dict[str, tuple[ServerDialect, bytes]] = {
+    "openai_chat": (ChatServer("m", "theirs", Habits()), chat_bytes()),
+    "anthropic": (MessagesServer("m", "theirs", 64, now=lambda: 1.0), as_stream(RICH)),
 }
 
 
-def through(parts: list[bytes], reader: Reader, renderer: Any) -> bytes:
+def through(parts: list[bytes], reader: StreamReader, renderer: StreamWriter) -> bytes:
     decoder, shown = Decoder(), b""
     for part in parts:
         for event in decoder.feed(part):
@@ -172,15 +168,20 @@ def through(parts: list[bytes], reader: Reader, renderer: Any) -> bytes:
     return shown + renderer.end()
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_a_stream_cut_at_any_byte_reads_alike(pair: str) -> None:
-    sent, reader, renderer = PAIRS[pair]
-    whole = through([sent], reader(), renderer())
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_stream_cut_at_any_byte_reads_alike(client: str, server: str) -> None:
+    (dialect, body), (asked, sent) = CLIENTS[client], SERVERS[server]
+    request = dialect.read(json.dumps(body).encode())
 
+    def read(*parts: bytes) -> bytes:
+        return through(list(parts), asked.reader(request), dialect.stream(request, "m", "req_1", 1))
+
+    whole = read(sent)
     assert all(word.encode() in whole for word in "北京")
-    assert through([sent[at : at + 1] for at in range(len(sent))], reader(), renderer()) == whole
+    assert read(*[sent[at : at + 1] for at in range(len(sent))]) == whole
     for at in range(len(sent)):
-        assert through([sent[:at], sent[at:]], reader(), renderer()) == whole, f"cut at {at}: {sent[at - 9 : at + 9]!r}"
+        assert read(sent[:at], sent[at:]) == whole, f"cut at {at}: {sent[at - 9 : at + 9]!r}"
 
 
 # --- the same dialect on both sides
@@ -229,7 +230,7 @@ def test_a_stop_without_a_reason_is_kept_back_and_a_missing_one_supplied_once() 
     assert [event.name for event in Decoder().feed(renderer.end() + renderer.end())] == [b"message_stop"]
 
 
-@given(st.dictionaries(st.text(min_size=1, max_size=9), JSON, max_size=4))
+@given(st.dictionaries(st.text(max_size=9).map(lambda name: f"x_{name}"), JSON, max_size=4))
 def test_a_body_of_the_same_dialect_goes_on_as_it_came_but_for_the_model(extra: dict[str, Any]) -> None:
     raw = json.dumps({**extra, **PLAIN}).encode()
     request = read_messages(raw)
