@@ -3,6 +3,8 @@
 What stands here is what `chat.py` maps; the README has it as a table. Every optional field may be null.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -98,5 +100,13 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     prompt: Any = None
 
 
-NEEDS_A_STORE = ("store", "background", "previous_response_id", "conversation", "prompt")
-"""Fields that mean something only where answers, conversations or prompts are kept."""
+NEEDS_A_STORE: Mapping[str, str] = MappingProxyType(
+    {
+        "store": "Leave it out, or say false.",
+        "background": "Ask without it, and read the answer as it comes.",
+        "previous_response_id": "Send the whole conversation as input.",
+        "conversation": "Send the whole conversation as input.",
+        "prompt": "Send the text itself.",
+    }
+)
+"""Fields that mean something only where answers, conversations or prompts are kept, and what to do without them."""

@@ -127,7 +127,8 @@ def read_item(raw: bytes, at: str) -> Item:
     try:
         kind = decode_body(_KIND, raw).type
         if kind not in _DECODERS:
-            raise RequestFault(f"type {kind[:64]!r} cannot be honoured here.", "type")
+            instead = " Nothing is kept: send the item itself." if kind == "item_reference" else ""
+            raise RequestFault(f"type {kind[:64]!r} cannot be honoured here.{instead}", "type")
         item: Item = decode_body(_DECODERS[kind], raw)
     except RequestFault as fault:
         param = f"{at}.{fault.param}" if fault.param else at

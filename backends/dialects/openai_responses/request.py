@@ -33,9 +33,9 @@ def read_responses(raw: bytes) -> ChatRequest:
 
 
 def _refuse_unmet(body: Body) -> None:
-    for name in NEEDS_A_STORE:
+    for name, instead in NEEDS_A_STORE.items():
         if getattr(body, name):
-            raise RequestFault(f"{name} cannot be honoured: nothing is kept here. Send the whole conversation.", name)
+            raise RequestFault(f"{name} cannot be honoured: nothing is kept here. {instead}", name)
     options = body.stream_options
     if options is not None and not body.stream:
         raise RequestFault("stream_options is only allowed together with stream: true.", "stream_options")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from backends.dialects.openai_responses.listening import Listening
-from backends.dialects.openai_responses.output import Item, Kind
+from backends.dialects.openai_responses.output import Item, Kind, Logprob
 from backends.dialects.openai_responses.shapes import Head, part_of
 from backends.messages import ChatRequest, Event
 from backends.sse import encode
@@ -19,6 +19,7 @@ PIECES: Mapping[Kind, tuple[str, str]] = {
 }
 """For each kind of item, its `.delta` and `.done` events, and the field in which the latter has all of it."""
 
+_encode = msgspec.json.encode
 _ERROR = msgspec.json.Decoder(dict[str, dict[str, Any]])
 
 
@@ -33,6 +34,7 @@ class Renderer:
         self._heard = Listening(shows_logprobs=request.sampling.logprobs)
         self._number = 0
         self._at = 0
+        self._frame = (b"", b"", b"")
         self._is_open = False
         self._over = False
 
@@ -84,12 +86,22 @@ class Renderer:
         piece, logprobs = "".join(item.pieces[item.shown :]), item.logprobs[item.shown_logprobs :]
         item.shown, item.shown_logprobs = len(item.pieces), len(item.logprobs)
         if piece or logprobs:
-            extra = {"logprobs": logprobs} if item.kind == "text" else {}
-            events.append(self._piece(item, "delta", delta=piece, **extra))
+            events.append(self._delta(piece, logprobs))
         return events
+
+    def _delta(self, piece: str, logprobs: list[Logprob]) -> bytes:
+        """The event of which there are hundreds: written around what all those of one item have alike."""
+        name, where, last = self._frame
+        told = _encode(logprobs) if last else b""
+        data = b'{"type":"%b","sequence_number":%d%b%b%b%b}' % (name, self._number, where, _encode(piece), last, told)
+        self._number += 1
+        return encode(data, name)
 
     def _open(self, item: Item) -> list[bytes]:
         self._is_open = True
+        where = b"," + _encode(self._where(item))[1:-1] + b',"delta":'
+        last = b',"logprobs":' if item.kind == "text" else b""
+        self._frame = (f"{PIECES[item.kind][0]}.delta".encode(), where, last)
         added = self._item(item, "added", "in_progress")
         return [added] if item.kind == "call" else [added, self._part(item, "added", "")]
 
@@ -98,7 +110,8 @@ class Renderer:
         extra = (
             {"logprobs": item.logprobs} if item.kind == "text" else {"name": item.name} if item.kind == "call" else {}
         )
-        done = self._piece(item, "done", **{PIECES[item.kind][1]: item.content}, **extra)
+        name, whole = PIECES[item.kind]
+        done = self._event(f"{name}.done", **self._where(item), **{whole: item.content}, **extra)
         part = [] if item.kind == "call" else [self._part(item, "done", item.content)]
         return [done, *part, self._item(item, "done", status)]
 
@@ -109,9 +122,6 @@ class Renderer:
     def _part(self, item: Item, what: str, content: str) -> bytes:
         return self._event(f"response.content_part.{what}", **self._where(item), part=part_of(item, content))
 
-    def _piece(self, item: Item, what: str, **fields: Any) -> bytes:
-        return self._event(f"{PIECES[item.kind][0]}.{what}", **self._where(item), **fields)
-
     def _where(self, item: Item) -> dict[str, Any]:
         where: dict[str, Any] = {"item_id": self._head.item_id(item), "output_index": item.place}
         return where if item.kind == "call" else {**where, "content_index": 0}
@@ -119,4 +129,4 @@ class Renderer:
     def _event(self, type: str, **fields: Any) -> bytes:
         told = {"type": type, "sequence_number": self._number, **fields}
         self._number += 1
-        return encode(msgspec.json.encode(told), type.encode())
+        return encode(_encode(told), type.encode())
