@@ -41,7 +41,7 @@ class MemoryResidency:
         self.learn_now(replica, blocks, ttl_s)
 
     async def forget(self, replica: str) -> None:
-        self._slots.pop(replica, None)
+        self.forget_now(replica)
 
     async def aclose(self) -> None:
         self._blocks.clear()
@@ -70,6 +70,10 @@ class MemoryResidency:
             self._record(block, slot, now, now + min(ttl_s, MAX_TTL_S))
         while len(self._blocks) > self._max_blocks:
             self._blocks.popitem(last=False)
+
+    def forget_now(self, replica: str) -> None:
+        """`forget`, without an event loop."""
+        self._slots.pop(replica, None)
 
     def _slot(self, replica: str) -> int:
         slot = self._slots.get(replica)
