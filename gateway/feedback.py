@@ -9,6 +9,7 @@ import msgspec
 from gateway.decisions.record import FeedbackRecord, Rating
 from gateway.decisions.turnstile import Turnstile
 from gateway.errors import BadRequest, NotFound, TooOften, Unavailable
+from gateway.experiments.outcomes import judged_by_caller
 from gateway.house import Gateway
 from gateway.pages import NO_CACHE, who_asks
 from gateway.request.identity import Principal, presented_key
@@ -60,8 +61,12 @@ class FeedbackPage:
 
 def answer_of(gateway: Gateway, told: Feedback, principal: Principal, now: float) -> bytes:
     """What becomes of it. Raises NotFound, Unavailable."""
-    if gateway.decisions is None:
+    if gateway.decisions is None and not gateway.experiments.listens:
         raise NotFound("Feedback is kept in the log of decisions, and none is kept here: set TURNOUT_DECISIONS__DIR.")
+    said = judged_by_caller(told.rating, told.score, told.corrected or told.correction is not None)
+    gateway.experiments.told(principal.tenant, told.request_id, said)
+    if gateway.decisions is None:
+        return b'{"status":"accepted"}'
     standing = gateway.decisions.heard(record_of(told, principal, now))
     if standing is None:
         raise Unavailable("More is waiting to be written than there is room for, so this feedback was not kept.")

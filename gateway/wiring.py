@@ -58,6 +58,8 @@ def build_gateway(settings: Settings) -> Built:
         decisions.policy_loaded(policy, text)
     experiments = open_experiments(settings, sharing)
     experiments.policy_loaded(policy)
+    if decisions is not None:
+        decisions.tells = experiments.signalled
     gateway = Gateway(
         settings=settings,
         live=live,
@@ -196,5 +198,5 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
         )
     except ValueError as error:
         raise BadSettings(f"telemetry: {error}") from None
-    observer.policy_loaded(policy.hash, [route.name for route in policy.routes], policy.models)
+    observer.policy_loaded(policy.hash, [route.name for route in policy.routes], policy.models, policy.experiments)
     return observer

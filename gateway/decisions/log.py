@@ -65,7 +65,8 @@ Waiting = Settled | FeedbackRecord | SignalRecord
 
 
 class DecisionLog:
-    """`most` are waiting at once. `dropped` is told how many records were lost, from whichever thread."""
+    """`most` are waiting at once. `dropped` is told how many records were lost, from whichever thread. `tells` hears what
+    callers say without words as well, from the event loop."""
 
     def __init__(
         self,
@@ -87,6 +88,7 @@ class DecisionLog:
         self._keeps_numbers = keeps_numbers
         self._now = now
         self._signals = Signals()
+        self.tells: Callable[[SignalRecord], object] = lambda _: None
         self._lately = Lately()
         self._secret = os.urandom(32)
         self._synced_at = time.monotonic()
@@ -116,6 +118,7 @@ class DecisionLog:
         if beside is not None:
             for signal in self._signals.over(beside, settlement, self._now()):
                 self._hand_over(signal)
+                self.tells(signal)
 
     def heard(self, feedback: FeedbackRecord) -> Standing | None:
         """What becomes of it; None where there is no room for it."""

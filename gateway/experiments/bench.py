@@ -29,6 +29,7 @@ class Over(msgspec.Struct, frozen=True, kw_only=True):
     have been part of, had it said of which unit it is. `waits`: whether it is asked again will be told."""
 
     at: float
+    tenant: str
     request_id: str
     exposures: tuple[Exposure, ...]
     values: Mapping[str, Value]
@@ -37,10 +38,22 @@ class Over(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What was told later of a request."""
+    """What was told later of a request of this tenant."""
 
+    tenant: str
     request_id: str
     values: Mapping[str, Value]
+
+
+class Recent(msgspec.Struct, frozen=True):
+    """A request of which something may still be told: its exposures, and the sources that were told of already."""
+
+    exposures: tuple[Exposure, ...]
+    told: frozenset[str] = frozenset()
+
+
+Key = tuple[str, str]
+"""A tenant, and a request of its."""
 
 
 Event = Over | Told
@@ -52,9 +65,8 @@ class Bench:
     def __init__(self, most: int = REMEMBERED) -> None:
         self.chapters: dict[str, Chapter] = {}
         self._most = most
-        self._recent: OrderedDict[str, tuple[Exposure, ...]] = OrderedDict()
-        self._awaited: deque[tuple[float, str]] = deque()
-        self._asked_again: set[str] = set()
+        self._recent: OrderedDict[Key, Recent] = OrderedDict()
+        self._awaited: deque[tuple[float, Key]] = deque()
         self._units: dict[str, OrderedDict[str, None]] = {}
 
     def load(self, experiments: Sequence[Experiment], kept: Mapping[str, Chapter], now: float) -> None:
@@ -144,24 +156,27 @@ class Bench:
     def _remember(self, event: Over) -> None:
         if not event.exposures:
             return
-        self._recent[event.request_id] = event.exposures
+        key = event.tenant, event.request_id
+        self._recent[key] = Recent(event.exposures)
         if event.waits:
-            self._awaited.append((event.at + AGAIN_WITHIN_S, event.request_id))
+            self._awaited.append((event.at + AGAIN_WITHIN_S, key))
         if len(self._recent) > self._most:
             self._recent.popitem(last=False)
 
     def _told(self, event: Told) -> None:
-        """A word of a request that is forgotten, or never was, says nothing."""
-        exposures = self._recent.get(event.request_id, ())
-        if "regenerated" in event.values:
-            self._asked_again.add(event.request_id)
-        self._measure(exposures, event.values)
+        """The first word counts. Of a request that is forgotten, or never was, nothing does."""
+        self._hear((event.tenant, event.request_id), event.values)
+
+    def _hear(self, key: Key, values: Mapping[str, Value]) -> None:
+        known = self._recent.get(key)
+        if known is None:
+            return
+        fresh = {source: value for source, value in values.items() if source not in known.told}
+        self._recent[key] = Recent(known.exposures, known.told | fresh.keys())
+        self._measure(known.exposures, fresh)
 
     def _wait_over(self, now: float) -> None:
         """Who was not asked again in time was not."""
         while self._awaited and self._awaited[0][0] <= now:
-            _, request_id = self._awaited.popleft()
-            if request_id in self._asked_again:
-                self._asked_again.discard(request_id)
-            else:
-                self._measure(self._recent.get(request_id, ()), {"regenerated": 0.0})
+            _, key = self._awaited.popleft()
+            self._hear(key, {"regenerated": 0.0})

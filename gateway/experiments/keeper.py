@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from gateway.decisions.record import SignalRecord
 from gateway.experiments.bench import Bench, Event, Over, Told
 from gateway.experiments.chapter import Chapter, carried
 from gateway.experiments.outcomes import covariates, outcomes
@@ -99,11 +100,21 @@ class Keeper:
         self._waiting.append(self._over(experiments, judged, settlement))
         self._woken.set()
 
-    def told(self, request_id: str, values: Mapping[str, Value]) -> None:
-        """Something was said of an earlier request. Returns at once."""
+    @property
+    def listens(self) -> bool:
+        """Whether there is an experiment that a caller's word may count for."""
+        return bool(self._experiments)
+
+    def told(self, tenant: str, request_id: str, values: Mapping[str, Value]) -> None:
+        """Something was said of an earlier request of this tenant. Returns at once."""
         if self._experiments and values and len(self._waiting) < QUEUE:
-            self._waiting.append(Told(request_id, values))
+            self._waiting.append(Told(tenant, request_id, values))
             self._woken.set()
+
+    def signalled(self, signal: SignalRecord) -> None:
+        """A caller said something without words."""
+        if signal.signal == "regenerated":
+            self.told(signal.tenant, signal.request_id, {"regenerated": 1.0})
 
     @property
     def chapters(self) -> Mapping[str, Chapter]:
@@ -203,6 +214,7 @@ class Keeper:
     def _over(self, experiments: Sequence[Experiment], judged: Judged, settlement: Settlement) -> Over:
         return Over(
             at=self._now(),
+            tenant=settlement.tenant,
             request_id=settlement.request_id,
             exposures=tuple(exposures_of(experiments, judged)),
             values=outcomes(settlement),

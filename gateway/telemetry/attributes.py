@@ -9,6 +9,7 @@ from gateway.telemetry.outcome import outcome
 from gateway.telemetry.redact import Redactor
 from policies.decision import Call, Decision, Dropped, Reject
 from policies.estimates import Estimate
+from policies.experiments.plan import Assignment
 from policies.facts import Facts
 
 Value = str | int | float | bool | Sequence[str]
@@ -36,6 +37,17 @@ def decided(
     if decision.line is not None:
         known[names.LINE_LOSS] = decision.line.loss
     return known | _chosen(decision.choice, redactor) | _estimated(estimate)
+
+
+def assigned(found: Assignment) -> dict[str, Value]:
+    """One evaluation of a feature flag. The unit is a digest already."""
+    return {
+        names.FLAG_KEY: found.experiment,
+        names.FLAG_VARIANT: found.variant,
+        names.FLAG_REASON: "split" if found.unit else "static",
+        names.FLAG_CONTEXT: found.unit,
+        names.PROPENSITY: found.propensity,
+    }
 
 
 def _dropped(dropped: Dropped) -> str:

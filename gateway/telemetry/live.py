@@ -12,6 +12,7 @@ from gateway.telemetry.redact import Redactor
 from gateway.telemetry.traces import AttemptTrace, RequestTrace, Tracing
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
+from policies.experiments.plan import Experiment
 from policies.facts import Facts
 from policies.policy import Choose
 
@@ -40,8 +41,14 @@ class LiveObserver:
         trace = self._tracing.begin(headers, method, route_path, request_id)
         return LiveObservation(request_id, trace, self._metrics, self._log, self._clock)
 
-    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
-        self._metrics.policy_loaded(policy_hash, routes, models)
+    def policy_loaded(
+        self,
+        policy_hash: str,
+        routes: Iterable[str],
+        models: Iterable[str],
+        experiments: Iterable[Experiment] = (),
+    ) -> None:
+        self._metrics.policy_loaded(policy_hash, routes, models, experiments)
 
     def policy_refused(self) -> None:
         self._metrics.policy_refused()

@@ -13,6 +13,7 @@ from gateway.telemetry import names
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.series import Series
 from policies.decision import Call
+from policies.experiments.plan import Assignment, Experiment
 from policies.policy import Choose
 
 PLACE = re.compile(r"[\w.:\[\]-]{1,200}")
@@ -36,7 +37,13 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._series = {metric: Series(metric, self._registry) for metric in names.METRICS}
-        self._known: Mapping[str, set[str]] = {"routes": {names.NONE}, "models": {names.NONE}, "replicas": set()}
+        self._known: Mapping[str, set[str]] = {
+            "routes": {names.NONE},
+            "models": {names.NONE},
+            "replicas": set(),
+            "experiments": set(),
+            "variants": set(),
+        }
         self._seed()
 
     def page(self) -> bytes:
@@ -49,9 +56,18 @@ class Metrics:
             family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
             yield family
 
-    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
+    def policy_loaded(
+        self,
+        policy_hash: str,
+        routes: Iterable[str],
+        models: Iterable[str],
+        experiments: Iterable[Experiment] = (),
+    ) -> None:
         """Take the names of a policy that is now in force."""
-        for kind, fresh in (("routes", routes), ("models", models)):
+        tried = tuple(experiments)
+        variants = [variant.name for experiment in tried for variant in experiment.variants]
+        named = (("experiments", [experiment.name for experiment in tried]), ("variants", variants))
+        for kind, fresh in (("routes", routes), ("models", models), *named):
             room = MAX_NAMES - len(self._known[kind])
             self._known[kind].update([name for name in fresh if name not in self._known[kind]][:room])
         self._series[names.POLICY_INFO].only(policy_hash)
@@ -109,6 +125,16 @@ class Metrics:
             self._used(settlement.usage, model)
         if settlement.judgement:
             self.judged(settlement)
+        for found in decision.assignments if decision else ():
+            self._tried(found, settlement, ended)
+
+    def _tried(self, found: Assignment, settlement: Settlement, ended: str) -> None:
+        labels = self._name("experiments", found.experiment), self._name("variants", found.variant)
+        self._series[names.TRIED].record(1, *labels, ended)
+        if settlement.microusd:
+            self._series[names.TRIED_SPEND].record(settlement.microusd, *labels)
+        if settlement.ttft_ms is not None:
+            self._series[names.TRIED_TTFT].record(settlement.ttft_ms / 1e3, *labels)
 
     def judged(self, settlement: Settlement) -> None:
         """An answer that was held back: what became of it, and what was given up."""

@@ -57,6 +57,16 @@ REASON = "router.reason"
 ARTEFACT = "router.difficulty.artefact"
 LINE_LOSS = "router.line.loss"
 
+# Of the experiments that it is part of: events FLAG_EVALUATION on the route's span. Who tried what?
+FLAG_EVALUATION = "feature_flag.evaluation"
+FLAG_KEY = "feature_flag.key"
+FLAG_VARIANT = "feature_flag.result.variant"
+FLAG_REASON = "feature_flag.result.reason"
+FLAG_CONTEXT = "feature_flag.context.id"
+PROPENSITY = "router.experiment.propensity"
+EXPERIMENT = "router.experiment"
+VARIANT = "router.variant"
+
 # Of an answer that was held back. Was it good enough, and what did it cost to give it up?
 JUDGEMENT = "router.judgement"
 P_CORRECT = "router.p_correct"
@@ -110,7 +120,7 @@ class Label(msgspec.Struct, frozen=True):
 
     name: str
     values: tuple[str, ...] = ()
-    of_policy: Literal["", "routes", "models", "replicas"] = ""
+    of_policy: Literal["", "routes", "models", "replicas", "experiments", "variants"] = ""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -130,6 +140,9 @@ BY_ASKED_MODEL = Label(REQUEST_MODEL, of_policy="models")
 BY_REPLICA = Label(REPLICA, of_policy="replicas")
 BY_OUTCOME = Label(OUTCOME, OUTCOMES)
 BY_KIND = Label(ERROR_TYPE, KINDS)
+
+BY_EXPERIMENT = Label(EXPERIMENT, of_policy="experiments")
+BY_VARIANT = Label(VARIANT, of_policy="variants")
 
 REQUESTS = Metric(
     "router.requests", "counter", "", "How many requests, and how did they end?", (BY_ROUTE, BY_MODEL, BY_OUTCOME)
@@ -191,6 +204,24 @@ ABANDONED_SPEND = Metric(
     "What of the spend went into answers that were given up?",
     (BY_ROUTE, BY_ASKED_MODEL),
 )
+TRIED = Metric(
+    "router.experiment.requests",
+    "counter",
+    "",
+    "How many requests had which variant, and how did they end?",
+    (BY_EXPERIMENT, BY_VARIANT, BY_OUTCOME),
+)
+TRIED_SPEND = Metric(
+    "router.experiment.spend", "counter", "microusd", "What did each variant cost?", (BY_EXPERIMENT, BY_VARIANT)
+)
+TRIED_TTFT = Metric(
+    "router.experiment.time_to_first_token",
+    "histogram",
+    "s",
+    "How long from arrival to the first content, by variant?",
+    (BY_EXPERIMENT, BY_VARIANT),
+    TTFT_BUCKETS,
+)
 DECISION_DURATION = Metric(
     "router.decision.duration", "histogram", "s", "What does deciding cost?", (), DECISION_BUCKETS
 )
@@ -244,6 +275,9 @@ METRICS: tuple[Metric, ...] = (
     SPEND,
     ANSWERS_JUDGED,
     ABANDONED_SPEND,
+    TRIED,
+    TRIED_SPEND,
+    TRIED_TTFT,
     DECISION_DURATION,
     ESTIMATE_COUNT,
     RELOAD_COUNT,

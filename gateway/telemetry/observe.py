@@ -13,6 +13,7 @@ from gateway.request.settlement import Settlement
 from gateway.secrets import Secret
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
+from policies.experiments.plan import Experiment
 from policies.facts import Facts
 from policies.policy import Choose
 
@@ -59,7 +60,13 @@ class Observer(Protocol):
         """A request arrived. `headers` have names in lower case; `route_path` is the route's, never the raw path."""
         ...
 
-    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
+    def policy_loaded(
+        self,
+        policy_hash: str,
+        routes: Iterable[str],
+        models: Iterable[str],
+        experiments: Iterable[Experiment] = (),
+    ) -> None:
         """A policy came into force; its names become label values."""
         ...
 
@@ -132,7 +139,13 @@ class NullObserver:
     def begin(self, headers: Mapping[str, str], method: str, route_path: str) -> Observation:
         return NullObservation()
 
-    def policy_loaded(self, policy_hash: str, routes: Iterable[str], models: Iterable[str]) -> None:
+    def policy_loaded(
+        self,
+        policy_hash: str,
+        routes: Iterable[str],
+        models: Iterable[str],
+        experiments: Iterable[Experiment] = (),
+    ) -> None:
         pass
 
     def policy_refused(self) -> None:

@@ -70,6 +70,8 @@ class RequestTrace:
             attributes=attributes.decided(facts, decision, estimate, decision_us, self._redactor),
             start_time=end - (decision_us or 0) * 1_000,
         )
+        for found in decision.assignments:
+            span.add_event(names.FLAG_EVALUATION, attributes.assigned(found))
         span.end(end)
 
     def attempt(self, call: Call, number: int, predicted_tokens: int | None) -> "AttemptTrace":
