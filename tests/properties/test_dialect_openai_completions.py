@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,26 @@ def test_whatever_the_body_is_it_is_read_or_refused_by_name(raw: bytes) -> None:
 
     assert request.raw == raw
     assert request.n % len(request.messages) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "param"),
+    [
+        ({"suffix": "end"}, "suffix"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": ["a", 1]}, "prompt"),
+        ({"prompt": [-1]}, "prompt"),
+        ({"prompt": [[]]}, "prompt"),
+        ({"prompt": None}, "prompt"),
+        ({"logprobs": True}, "logprobs"),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
+    ],
+)
+def test_what_is_refused_is_refused_by_its_name(asked: dict[str, Any], param: str) -> None:
+    with pytest.raises(RequestFault) as refused:
+        read_completions(json.dumps({**PLAIN, **asked}).encode())
+
+    assert refused.value.param == param
 
 
 @given(PROMPTS, st.dictionaries(st.text(max_size=6).map(lambda name: f"x_{name}"), JSON, max_size=3))

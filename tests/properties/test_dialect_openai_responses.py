@@ -243,7 +243,7 @@ def test_an_engine_of_this_process_reads_the_same_streamed_and_whole(pieces: lis
     assert ending["response"] == whole_of(events)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(answers(), st.booleans())
 def test_an_upstream_stream_cut_at_every_byte_reads_alike(deltas: list[dict[str, Any]], crlf: bool) -> None:
     end = b"\r\n\r\n" if crlf else b"\n\n"

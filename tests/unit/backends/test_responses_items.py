@@ -87,3 +87,53 @@ def test_an_error_names_the_field_as_the_client_wrote_it(param: str | None, own:
     body = OpenAIResponses().envelope(ErrorFacts(message="no", status=400, type="t", param=param))
 
     assert json.loads(body)["error"]["param"] == own
+
+
+FUNCTION = {"type": "function", "name": "f"}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "previous_response_id": ({"previous_response_id": "resp_1"}, "previous_response_id"),
+    "conversation": ({"conversation": {"id": "conv_1"}}, "conversation"),
+    "background": ({"background": True}, "background"),
+    "prompt": ({"prompt": {"id": "p"}}, "prompt"),
+    "truncation": ({"truncation": "auto"}, "truncation"),
+    "a custom tool": ({"tools": [{"type": "custom", "name": "c"}]}, "tools[0].type"),
+    "a hosted choice": ({"tool_choice": {"type": "file_search"}}, "tool_choice.type"),
+    "an allowed tool that is none": (
+        {
+            "tools": [FUNCTION],
+            "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{**FUNCTION, "name": "x"}]},
+        },
+        "tool_choice.tools",
+    ),
+    "a picture as a result": (
+        {"input": [{**OUTPUT, "output": [{"type": "input_image", "image_url": "u"}]}]},
+        "input[0].output[0].type",
+    ),
+    "a picture by its id": (
+        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "u", "file_id": "f1"}]}]},
+        "input[0].content[0].file_id",
+    ),
+    "a picture that the assistant said": (
+        {"input": [{"role": "assistant", "content": [{"type": "input_image", "image_url": "u"}]}]},
+        "input[0].content[0]",
+    ),
+    "an include": ({"include": ["file_search_call.results"]}, "include[0]"),
+    "a summary of thought": ({"reasoning": {"summary": "detailed"}}, "reasoning.summary"),
+    "padding": (
+        {"stream": True, "stream_options": {"include_obfuscation": True}},
+        "stream_options.include_obfuscation",
+    ),
+    "logprobs that nobody asked to see": ({"top_logprobs": 3}, "top_logprobs"),
+    "a field of another dialect": ({"messages": []}, "messages"),
+    "no input": ({"input": []}, "input"),
+}
+
+
+@pytest.mark.parametrize(("asked", "param"), REFUSED.values(), ids=REFUSED)
+def test_what_has_no_counterpart_is_refused_by_its_name(asked: dict[str, Any], param: str) -> None:
+    with pytest.raises(RequestFault) as refused:
+        read_responses(json.dumps({"model": "m", "input": "hi", **asked}).encode())
+
+    assert refused.value.param == param
+    error = ErrorFacts(message=refused.value.message, status=400, type="t", param=param)
+    assert json.loads(OpenAIResponses().envelope(error))["error"]["param"] == param
