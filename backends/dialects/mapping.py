@@ -14,7 +14,7 @@ from backends.dialects.anthropic_messages.response import TYPE_OF_STATUS
 from backends.dialects.anthropic_messages.server.events import FINISHES
 from backends.dialects.anthropic_messages.server.fields import FIELDS as TO_MESSAGES
 from backends.dialects.anthropic_messages.server.parts import File, Picture, Refusal, Words
-from backends.dialects.anthropic_messages.server.turns import ROLES
+from backends.dialects.anthropic_messages.server.turns import Spoken
 from backends.dialects.openai_chat.reported import STATUS_BY_WORD
 from backends.dialects.openai_responses import items as responses
 from backends.dialects.openai_responses.chat import FIELDS as FROM_RESPONSES
@@ -49,7 +49,7 @@ def _parts() -> Iterator[str]:
     yield "`usage`: `input_tokens` is `prompt_tokens` without the cached ones, which are `cache_read_input_tokens`."
     yield from _section("Chat Completions in front of Messages")
     yield from _fields("Chat Completions", "Messages", TO_MESSAGES)
-    yield from _table(("role", "in Messages"), ((f"`{role}`", _told(kind)) for role, kind in ROLES.items()))
+    yield from _table(("role", "in Messages"), _kinds(get_args(Spoken)))
     yield from _table(("part", "in Messages"), _kinds((Words, Refusal, Picture, File)))
     yield from _table(("`stop_reason`", "`finish_reason`"), _words(FINISHES, "`stop`"))
     yield from _table(("block of an answer", "in Chat Completions"), ANSWERED)

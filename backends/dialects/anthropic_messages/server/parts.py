@@ -7,13 +7,16 @@ import msgspec
 from backends.dialects.faults import RequestFault
 
 _NOTHING = msgspec.Raw()
+EMPTY = (b"", b"null", b'""')
+"""Raw texts that say nothing."""
+
 Block = dict[str, Any]
 
 
 class Words(msgspec.Struct, tag="text", forbid_unknown_fields=True):
     """a block `text`"""
 
-    text: str
+    text: msgspec.Raw
     cache_control: msgspec.Raw = _NOTHING
 
 
@@ -54,8 +57,9 @@ PDF = ("application/pdf",)
 
 
 def text_of(words: Words | Refusal) -> Block:
+    """A text stays as it was written: it may be long."""
     if isinstance(words, Refusal):
-        return {"type": "text", "text": words.refusal}
+        return {"type": "text", "text": msgspec.Raw(msgspec.json.encode(words.refusal))}
     return {"type": "text", "text": words.text, **_cached(words.cache_control)}
 
 

@@ -1,35 +1,41 @@
 """Turns of Chat Completions as turns of content blocks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from backends.dialects.anthropic_messages.server.parts import Block, File, Picture, Refusal, Words, text_of, user_block
+from backends.dialects.anthropic_messages.server.parts import (
+    EMPTY,
+    Block,
+    File,
+    Picture,
+    Refusal,
+    Words,
+    text_of,
+    user_block,
+)
 from backends.dialects.faults import RequestFault, decode_body
 
 _NOTHING = msgspec.Raw()
-Strings = str | list[Words]
 Turn = dict[str, Any]
 
 
-class _Role(msgspec.Struct):
-    role: str
-
-
-class Told(msgspec.Struct, forbid_unknown_fields=True):
+class Told(msgspec.Struct, tag_field="role", tag="system", forbid_unknown_fields=True):
     """`system` before the first turn, later a turn of role `system`"""
 
-    role: str
-    content: Strings
+    content: msgspec.Raw
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class Developed(Told, tag="developer"):
+    """as that of the system"""
+
+
+class Asked(msgspec.Struct, tag_field="role", tag="user", forbid_unknown_fields=True):
     """a turn of role `user`; what follows results of tools is part of their turn"""
 
-    role: str
-    content: str | list[Words | Picture | File]
+    content: msgspec.Raw
 
 
 class _Function(msgspec.Struct, forbid_unknown_fields=True):
@@ -44,11 +50,10 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     index: int = 0
 
 
-class Answered(msgspec.Struct, forbid_unknown_fields=True):
+class Answered(msgspec.Struct, tag_field="role", tag="assistant", forbid_unknown_fields=True):
     """a turn of role `assistant`, not the last; `tool_calls` are blocks `tool_use`; reasoning is left out"""
 
-    role: str
-    content: str | list[Words | Refusal] | None = None
+    content: msgspec.Raw = _NOTHING
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
     reasoning_content: Any = None
@@ -59,26 +64,22 @@ class Answered(msgspec.Struct, forbid_unknown_fields=True):
     name: None = None
 
 
-class Result(msgspec.Struct, forbid_unknown_fields=True):
+class Result(msgspec.Struct, tag_field="role", tag="tool", forbid_unknown_fields=True):
     """a block `tool_result`; those that follow each other are one turn of role `user`"""
 
-    role: str
     tool_call_id: str
-    content: Strings
+    content: msgspec.Raw
 
 
-ROLES: Mapping[str, type[Told | Asked | Answered | Result]] = {
-    "system": Told,
-    "developer": Told,
-    "user": Asked,
-    "assistant": Answered,
-    "tool": Result,
-}
+Spoken = Told | Developed | Asked | Answered | Result
 """A turn of each role; the docstrings stand in `MAPPING.md`."""
 
-_TURNS = msgspec.json.Decoder(list[msgspec.Raw])
-_ROLE = msgspec.json.Decoder(_Role)
-_DECODERS = {role: msgspec.json.Decoder(kind) for role, kind in ROLES.items()}
+_TURNS = msgspec.json.Decoder(list[Spoken])
+_TURN = msgspec.json.Decoder(Spoken)
+_RAW_TURNS = msgspec.json.Decoder(list[msgspec.Raw])
+_WORDS = msgspec.json.Decoder(list[Words])
+_SHOWN = msgspec.json.Decoder(list[Words | Picture | File])
+_SPOKEN = msgspec.json.Decoder(list[Words | Refusal])
 _ARGUMENTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -86,33 +87,39 @@ class _Script:
     """The conversation in the making. Results of tools are kept until the turn that they begin is complete."""
 
     def __init__(self) -> None:
-        self.system: list[str | Block] = []
+        self.system: list[msgspec.Raw | Block] = []
         self.turns: list[Turn] = []
         self._results: list[Block] = []
 
-    def tell(self, content: Strings) -> None:
+    def tell(self, turn: Told, at: str) -> None:
         """Before the first turn it is the system prompt, later a turn of its own."""
         self.close()
-        if not self.turns:
-            self.system += [content] if isinstance(content, str) else [text_of(words) for words in content]
+        content = _plain(turn.content, at)
+        if self.turns:
+            self.turns.append({"role": "system", "content": content})
+        elif isinstance(content, list):
+            self.system += content
         else:
-            self.turns.append({"role": "system", "content": _plain(content)})
+            self.system.append(content)
 
     def answer(self, turn: Answered, at: str) -> None:
         self.close()
         self.turns.append({"role": "assistant", "content": _said(turn, at)})
 
-    def result(self, result: Result) -> None:
-        block = {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": _plain(result.content)}
+    def result(self, result: Result, at: str) -> None:
+        block = {"type": "tool_result", "tool_use_id": result.tool_call_id, "content": _plain(result.content, at)}
         self._results.append(block)
 
     def ask(self, turn: Asked, at: str) -> None:
         """The results of the calls before it begin the same turn."""
-        content = turn.content
-        if isinstance(content, str) and not self._results:
-            self.turns.append({"role": "user", "content": content})
+        if _is_text(turn.content) and not self._results:
+            self.turns.append({"role": "user", "content": turn.content})
             return
-        parts = [Words(content)] if isinstance(content, str) else content
+        parts = (
+            [Words(turn.content)]
+            if _is_text(turn.content)
+            else decode_body(_SHOWN, bytes(turn.content), f"{at}.content")
+        )
         blocks = [user_block(part, f"{at}.content[{index}]") for index, part in enumerate(parts)]
         self.turns.append({"role": "user", "content": [*self._results, *blocks]})
         self._results = []
@@ -126,52 +133,70 @@ class _Script:
 def spoken(raw: msgspec.Raw) -> Mapping[str, Any]:
     """`messages` and `system` of a Messages body. Raises RequestFault."""
     script = _Script()
-    for index, turn in enumerate(_TURNS.decode(raw)):
-        _say(script, bytes(turn), f"messages[{index}]")
+    for index, turn in enumerate(_read(raw)):
+        _say(script, turn, f"messages[{index}]")
     script.close()
     if not script.turns or script.turns[-1]["role"] == "assistant":
         raise RequestFault("The last turn must be the user's, or a tool's, in the dialect of this model.", "messages")
     return {**_system(script.system), "messages": script.turns}
 
 
-def _say(script: _Script, raw: bytes, at: str) -> None:
-    turn = decode_body(_DECODERS[_ROLE.decode(raw).role], raw, at)
+def _read(raw: msgspec.Raw) -> list[Spoken]:
+    """In one pass, and a second one to find the turn that has no words here."""
+    try:
+        return _TURNS.decode(raw)
+    except msgspec.ValidationError:
+        return [decode_body(_TURN, bytes(turn), f"messages[{at}]") for at, turn in enumerate(_RAW_TURNS.decode(raw))]
+
+
+def _say(script: _Script, turn: Spoken, at: str) -> None:
     if isinstance(turn, Asked):
         script.ask(turn, at)
     elif isinstance(turn, Answered):
         script.answer(turn, at)
     elif isinstance(turn, Result):
-        script.result(turn)
+        script.result(turn, at)
     else:
-        script.tell(turn.content)
+        script.tell(turn, at)
 
 
-def _system(told: list[str | Block]) -> Mapping[str, Any]:
+def _system(told: list[msgspec.Raw | Block]) -> Mapping[str, Any]:
     """One string stays a string."""
     if not told:
         return {}
-    if len(told) == 1:
-        return {"system": told[0] if isinstance(told[0], str) else told}
-    return {"system": [{"type": "text", "text": part} if isinstance(part, str) else part for part in told]}
+    if len(told) == 1 and not isinstance(told[0], dict):
+        return {"system": told[0]}
+    return {"system": [part if isinstance(part, dict) else {"type": "text", "text": part} for part in told]}
 
 
-def _plain(content: Strings) -> str | list[Block]:
-    return content if isinstance(content, str) else [text_of(words) for words in content]
+def _is_text(raw: msgspec.Raw) -> bool:
+    """A string stays one, as it was written."""
+    return bytes(memoryview(raw)[:1]) == b'"'
 
 
-def _said(turn: Answered, at: str) -> str | list[Block]:
+def _plain(raw: msgspec.Raw, at: str) -> msgspec.Raw | list[Block]:
+    return raw if _is_text(raw) else [text_of(words) for words in decode_body(_WORDS, bytes(raw), f"{at}.content")]
+
+
+def _said(turn: Answered, at: str) -> msgspec.Raw | list[Block]:
     """A string stays one where nothing stands beside it. The dialect knows no empty text."""
     calls = turn.tool_calls or []
-    if isinstance(turn.content, str) and not calls and not turn.refusal:
+    if _is_text(turn.content) and not calls and not turn.refusal:
         return turn.content
-    parts: list[Words | Refusal] = [Words(turn.content)] if isinstance(turn.content, str) else list(turn.content or ())
-    if turn.refusal:
-        parts.append(Refusal(turn.refusal))
-    words = [text_of(part) for part in parts]
+    words = [text_of(part) for part in _parts_of(turn, at)]
     return [
-        *(block for block in words if block["text"]),
+        *(block for block in words if bytes(block["text"]) not in EMPTY),
         *(_use(call, f"{at}.tool_calls[{n}]") for n, call in enumerate(calls)),
     ]
+
+
+def _parts_of(turn: Answered, at: str) -> Iterator[Words | Refusal]:
+    if _is_text(turn.content):
+        yield Words(turn.content)
+    elif bytes(turn.content) not in EMPTY:
+        yield from decode_body(_SPOKEN, bytes(turn.content), f"{at}.content")
+    if turn.refusal:
+        yield Refusal(turn.refusal)
 
 
 def _use(call: _Call, at: str) -> Block:
