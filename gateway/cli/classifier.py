@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from gateway.cli.decisions import readable
 from gateway.cli.terminal import fail, say, show_table
+from gateway.decisions.lessons import lessons
+from gateway.decisions.read import read_log
+from gateway.decisions.replay import policies_beside
 from gateway.extras import needs
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from classifiers.curves import Curves
+    from classifiers.from_log import Lessons
     from classifiers.report import Report
 
 DataOption = Annotated[
@@ -25,6 +30,12 @@ DataOption = Annotated[
 ]
 CsvOption = Annotated[
     Path, typer.Option("--data", help="CSV with prompt_id, prompt and <model>_correct columns", show_default=False)
+]
+OwnDataOption = Annotated[
+    Path | None, typer.Option("--data", help="CSV of own outcomes; to train, also the folder of published tables")
+]
+FromLogOption = Annotated[
+    Path | None, typer.Option("--from-log", help="a log of decisions with feedback or escalations, in place of --data")
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="folder for the artefact")]
 ArtefactOption = Annotated[Path | None, typer.Option(help="artefact folder (default: the shipped one)")]
@@ -41,24 +52,36 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print JSON instead of 
 
 
 def train(
-    data: DataOption,
+    data: OwnDataOption = None,
     out: OutOption = Path("difficulty"),
+    from_log: FromLogOption = None,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = 2,
 ) -> None:
-    """Train a difficulty classifier and write its artefact, data card and metrics."""
+    """Train a difficulty classifier, on outcomes or on a log of decisions, and write its artefact, data card and metrics."""
     with needs_classify():
+        data = one_source(data, from_log)
+        if data is None:
+            from classifiers.from_log import train_from_log
+
+            return _finish(
+                train_from_log(
+                    taught_by(from_log), out, cache_dir=Settings().cache_dir, trained_on=_today(), embedder=embedder,
+                    threads=threads, progress=_progress,
+                ),
+                out,
+            )  # fmt: skip
         from classifiers.train import train as train_shipped
         from classifiers.train_own import train_own
 
         run = train_shipped if data.is_dir() else train_own
-        _show(
+        _finish(
             run(
                 data, out, cache_dir=Settings().cache_dir, trained_on=_today(), embedder=embedder, threads=threads,
                 progress=_progress,
-            )
+            ),
+            out,
         )  # fmt: skip
-    say(f"written to {out}; name it in a policy with `difficulty: {{artefact: {out}}}`")
 
 
 def score(
@@ -130,22 +153,47 @@ def compare(
 
 
 def calibrate(
-    data: CsvOption,
+    data: OwnDataOption = None,
     out: OutOption = Path("difficulty"),
+    from_log: FromLogOption = None,
     artefact: ArtefactOption = None,
     embedder: EmbedderOption = None,
     threads: ThreadsOption = 2,
 ) -> None:
-    """Put an artefact on the scale of local outcomes; a few hundred are enough."""
+    """Put an artefact on the scale of local outcomes, or of a log's; a few hundred are enough."""
     with needs_classify():
+        data = one_source(data, from_log)
+        if data is None:
+            from classifiers.from_log import calibrate_from_log
+
+            told = calibrate_from_log(artefact, taught_by(from_log), out, trained_on=_today(), embedder=embedder)
+            return _finish(told, out)
         from classifiers.recalibrate import recalibrate
 
-        _show(
+        _finish(
             recalibrate(
                 artefact, data, out, cache_dir=Settings().cache_dir, trained_on=_today(), embedder=embedder,
                 threads=threads, progress=_progress,
-            )
+            ),
+            out,
         )  # fmt: skip
+
+
+def one_source(data: Path | None, log: Path | None) -> Path | None:
+    """The file of outcomes, or None where a log is named."""
+    if (data is None) == (log is None):
+        fail("name either --data or --from-log")
+    return data
+
+
+def taught_by(log: Path | None) -> "Lessons":
+    assert log is not None
+    with readable():
+        return lessons(read_log(log), policies_beside(log), log.name)
+
+
+def _finish(report: "Report", out: Path) -> None:
+    _show(report)
     say(f"written to {out}; name it in a policy with `difficulty: {{artefact: {out}}}`")
 
 

@@ -1,0 +1,127 @@
+"""A log teaches what it shows: worlds whose truth is known, answered by one model each, with some choices drawn."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from classifiers.encoder import DEFAULT_NAME
+from classifiers.features import NAMES
+from classifiers.from_log import Lesson, Lessons, arrayed, calibrate_from_log
+from classifiers.heads.inputs import Inputs, Targets
+from classifiers.learn import learn
+from classifiers.outcomes import OutcomesRefused
+from classifiers.packing import make_of, pack, unpack
+
+WIDTH = 384
+HEADS = ("small", "large")
+MAKE = make_of(DEFAULT_NAME)
+
+
+def world(size: int, seed: int) -> tuple[Inputs, np.ndarray]:
+    """Questions along one direction: small is good at one end of it and bad at the other, large nearly always good."""
+    dice = np.random.default_rng(seed)
+    vectors = dice.standard_normal((size, WIDTH)).astype(np.float32)
+    vectors[:, 0] *= 25
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    lexical = dice.standard_normal((size, len(NAMES))).astype(np.float32)
+    small = 1 / (1 + np.exp(-4 * vectors[:, 0]))
+    return Inputs(vectors, lexical), np.stack([small, np.full(size, 0.95)], axis=1)
+
+
+def log_of(size: int, *, explore: float, seed: int = 0, estimate: Sequence[float] = (0.5, 0.9)) -> Lessons:
+    """The log's policy is wrong: it knows nothing but the first bit of a lexical feature, and goes by that."""
+    inputs, truth = world(size, seed)
+    dice = np.random.default_rng(seed + 1)
+    greedy = (inputs.vectors[:, 0] > 0.3).astype(int) ^ 1  # to large but for the easiest
+    even = explore / 2
+    drawn = dice.random(size) < even
+    chosen = np.where(drawn, 1 - greedy, greedy)
+    chance = np.where(drawn, even, 1 - even)
+    rows = [
+        Lesson(
+            numbers=pack(Inputs(inputs.vectors[at : at + 1], inputs.lexical[at : at + 1]), MAKE),
+            quality={HEADS[chosen[at]]: float(dice.random() < truth[at, chosen[at]])},
+            p_good=dict(zip(HEADS, estimate, strict=True)),
+            weight=min(1 / chance[at], 50.0),
+        )
+        for at in range(size)
+    ]
+    counts = {head: {"feedback": sum(head in row.quality for row in rows)} for head in HEADS}
+    return Lessons(name="log", heads=HEADS, rows=rows, counts=counts, numberless=3, most_weight=50.0)
+
+
+def test_numbers_come_back_as_they_went_within_half_precision() -> None:
+    inputs, _ = world(20, 3)
+    one_by_one = [pack(Inputs(inputs.vectors[i : i + 1], inputs.lexical[i : i + 1]), MAKE) for i in range(20)]
+
+    again = unpack(one_by_one)
+
+    assert np.allclose(again.vectors, inputs.vectors, atol=1e-3)
+    assert np.allclose(again.lexical, inputs.lexical, rtol=1e-3, atol=1e-3)
+
+
+def test_what_nobody_answered_is_guessed_and_what_was_is_kept() -> None:
+    lessons = log_of(400, explore=0.4)
+
+    known = arrayed(lessons, HEADS, DEFAULT_NAME)
+
+    assert known.observed.sum(axis=1).tolist() == [1] * 400
+    told = sorted(value for row in lessons.rows for value in row.quality.values())
+    assert sorted(known.quality[known.observed].tolist()) == told
+    guesses = known.quality[~known.observed]
+    assert ((guesses >= 0) & (guesses <= 1)).all()
+
+
+def test_a_log_that_explores_teaches_who_gains() -> None:
+    """Estimates of then were alike for all, so whatever order there is was learned from the log."""
+    known = arrayed(log_of(300, explore=0.5), HEADS, DEFAULT_NAME)
+    learned = learn(known.inputs, Targets(known.quality, known.weight))
+
+    inputs, truth = world(300, 77)
+    said = learned.blend.p_good(inputs)
+
+    gain, real = said[:, 1] - said[:, 0], truth[:, 1] - truth[:, 0]
+    assert np.corrcoef(gain, real)[0, 1] > 0.7
+    assert abs(said[:, 0].mean() - truth[:, 0].mean()) < 0.06
+    assert abs(said[:, 1].mean() - truth[:, 1].mean()) < 0.04
+
+
+def test_weights_undo_the_choice() -> None:
+    """Only easy questions went to small: without weights it would be taken for better than it is."""
+    rows = [row for row in log_of(4_000, explore=0.3).rows if "small" in row.quality]
+    truth = world(4_000, 0)[1][:, 0].mean()
+
+    told, weights = [row.quality["small"] for row in rows], [row.weight for row in rows]
+    plain, weighted = np.mean(told), np.average(told, weights=weights)
+
+    assert abs(weighted - truth) < 0.04
+    assert abs(plain - truth) > 0.1
+
+
+def test_too_few_outcomes_are_refused_with_what_there_is_and_what_is_missing() -> None:
+    lessons = log_of(100, explore=0.1)
+    foreign = [Lesson(numbers=pack(world(1, 9)[0], "other/0"), quality={"small": 1.0}, p_good={}, weight=1.0)]
+    few = Lessons(
+        **{**{n: getattr(lessons, n) for n in lessons.__struct_fields__}, "rows": [*lessons.rows[:40], *foreign]}
+    )
+
+    with pytest.raises(
+        OutcomesRefused, match=r"log has outcomes to learn from: \d+ of small, \d+ of large; 30 of each"
+    ) as told:
+        arrayed(few, HEADS, DEFAULT_NAME)
+
+    assert "3 more have no numbers: set TURNOUT_DECISIONS__NUMBERS=true" in str(told.value)
+    assert "1 more have numbers of another encoder" in str(told.value)
+
+
+def test_calibrating_puts_the_shipped_artefact_on_the_scale_of_the_log(tmp_path: Path) -> None:
+    lessons = log_of(900, explore=0.5)
+
+    found = calibrate_from_log(None, lessons, tmp_path / "out", trained_on="2026-01-01")
+
+    ece = {row[0]: (float(row[4]), float(row[5])) for row in found.rows}
+    assert ece["small"][1] < ece["small"][0]
+    assert "at most 50" in found.notes[0]
+    assert (tmp_path / "out" / "manifest.json").is_file()

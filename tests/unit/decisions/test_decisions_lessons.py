@@ -1,0 +1,146 @@
+"""From a log to a classifier that a policy can name: what counts as an outcome, and the commands."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import Result
+from servers.decision_log_world import TEXT, judged, keep_log, load, settlement
+from typer.testing import CliRunner
+
+from classifiers import artefact
+from classifiers.encoder import DEFAULT_NAME
+from classifiers.features import NAMES
+from classifiers.heads.inputs import Inputs
+from classifiers.numbers import Numbers
+from classifiers.packing import make_of, pack
+from gateway.cli import app
+from gateway.decisions.asked import Asked
+from gateway.decisions.lessons import MOST_WEIGHT, Label, labels_of, lessons
+from gateway.decisions.read import read_log
+from gateway.decisions.record import DecisionRecord, FeedbackRecord, Outcome
+from gateway.decisions.replay import policies_beside
+from gateway.request.judge import Judged
+from policies.decide import decide
+from policies.decision import Call
+
+EXPLORING = TEXT.replace("    escalate: careful\n", "    explore: 50%\n").replace(
+    "escalations:\n  careful: {when: {p_correct: {under: 50%}}, to: large}\n", ""
+)
+SMALL, LARGE = Call("small", "http://s0/v1"), Call("large", "http://l0/v1")
+
+
+def numbers(i: int) -> Callable[[], Numbers]:
+    dice = np.random.default_rng(i)
+    vector = dice.standard_normal((1, 384)).astype(np.float32)
+    lexical = dice.random((1, len(NAMES))).astype(np.float32)
+    return lambda: pack(Inputs(vector / np.linalg.norm(vector), lexical), make_of(DEFAULT_NAME))
+
+
+async def written(folder: Path, count: int, *, rated: bool = True) -> None:
+    policy, kept, dice = load(EXPLORING), keep_log(folder), random.Random(1)
+    kept.log.policy_loaded(policy, EXPLORING)
+    for i in range(count):
+        one = judged(policy, i, requested="auto", needs=frozenset(), prompt_tokens=500)
+        snapshot = msgspec.structs.replace(one.snapshot, draw=dice.random())
+        estimate = msgspec.structs.replace(one.estimate, earlier=())
+        decision = decide(policy, one.facts, estimate, snapshot)
+        model = decision.choice.model if isinstance(decision.choice, Call) else ""
+        answered = settlement(i, answered_by=SMALL if model == "small" else LARGE)
+        known = Asked(0.0, str(i).encode(), numbers=numbers(i))
+        kept.log.settled(Judged(one.facts, estimate, decision, snapshot, {}), answered, known)
+        if rated:
+            rating = "good" if model == "large" or i % 2 else "bad"
+            kept.log.heard(FeedbackRecord(at=one.snapshot.now, request_id=f"req_{i}", tenant="acme", rating=rating))
+    await kept.close()
+    assert kept.lost == []
+
+
+async def command(*words: str) -> Result:
+    return await asyncio.to_thread(CliRunner().invoke, app, list(words))
+
+
+async def test_a_log_gives_its_outcomes_with_their_sources_and_weights(tmp_path: Path) -> None:
+    await written(tmp_path, 200)
+
+    found = lessons(read_log(tmp_path), policies_beside(tmp_path), "log")
+
+    assert found.heads == ("small", "large")
+    assert len(found.rows) == 200
+    assert sum(by["feedback"] for by in found.counts.values()) == 200
+    assert {round(row.weight, 6) for row in found.rows} == {round(1 / 0.75, 6), 4.0}
+    assert max(row.weight for row in found.rows) <= MOST_WEIGHT
+    assert all(set(row.p_good) == {"small", "large"} for row in found.rows)
+
+
+async def test_the_command_trains_on_a_log_and_a_policy_can_name_what_it_wrote(tmp_path: Path) -> None:
+    await written(tmp_path / "log", 160)
+    out = tmp_path / "new"
+
+    done = await command("train", "--from-log", str(tmp_path / "log"), "--out", str(out), "--threads", "1")
+
+    assert done.exit_code == 0, done.output
+    opened = artefact.load(out)
+    assert opened.manifest.heads == ("small", "large")
+    assert opened.manifest.card["questions"] == 160
+    assert "feedback" in str(opened.manifest.card["outcomes"])
+    assert "feedback" in done.stdout
+    assert "inverse of their choice's chance" in done.stderr
+    assert opened.calibration.artefact == opened.manifest.digest[:12]
+
+
+async def test_too_little_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    await written(tmp_path / "few", 40)
+    await written(tmp_path / "mute", 40, rated=False)
+
+    few = await command("train", "--from-log", str(tmp_path / "few"), "--out", str(tmp_path / "out"))
+    mute = await command("calibrate", "--from-log", str(tmp_path / "mute"), "--out", str(tmp_path / "out"))
+    both = await command("train", "--data", "x.csv", "--from-log", str(tmp_path / "few"))
+    nothing = await command("train", "--from-log", str(tmp_path / "none"))
+
+    assert few.exit_code == mute.exit_code == 1
+    assert "of small," in few.stderr
+    assert "30 of each are the least" in few.stderr
+    assert "0 of small" in mute.stderr
+    assert not (tmp_path / "out").exists()
+    assert (both.exit_code, nothing.exit_code) == (2, 2)
+    assert "either --data or --from-log" in both.stderr
+
+
+def recorded(**told: object) -> DecisionRecord:
+    one = judged(load(), 0)
+    outcome = Outcome(status=200, end="stop", attempts=1, duration_ms=1.0, **told)  # type: ignore[arg-type]
+    return DecisionRecord(
+        at=0.0, request_id="r", tenant="t", facts=one.facts, estimate=one.estimate, snapshot=one.snapshot,
+        snapshot_digest="", decision=one.decision, outcome=outcome,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "worth", "labels"),
+    [
+        ({"answered_by": SMALL}, 0.5, [Label("small", 0.5, "feedback")]),
+        ({"answered_by": SMALL}, None, []),
+        ({"answered_by": None}, 1.0, []),
+        ({"answered_by": SMALL, "judgement": "kept", "p_correct": 0.9}, None, [Label("small", 0.9, "judgement")]),
+        ({"answered_by": SMALL, "judgement": "kept", "p_correct": 0.9}, 0.0, [Label("small", 0.0, "feedback")]),
+        (
+            {"answered_by": LARGE, "judgement": "escalated", "p_correct": 0.2, "abandoned_by": SMALL},
+            1.0,
+            [Label("large", 1.0, "feedback"), Label("small", 0.2, "judgement")],
+        ),
+        (
+            {"answered_by": LARGE, "judgement": "escalated", "p_correct": 0.2, "abandoned_by": SMALL},
+            None,
+            [Label("small", 0.2, "judgement")],
+        ),
+    ],
+)
+def test_what_callers_said_goes_before_what_signals_said(
+    told: dict[str, object], worth: float | None, labels: list[Label]
+) -> None:
+    assert list(labels_of(recorded(**told), worth)) == labels
