@@ -7,14 +7,17 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
 
 from gateway.live.in_force import Live
 from gateway.telemetry.observe import Observer
 from policies.decision import Decision
 from policies.estimates import Estimate
+from policies.experiments.enrol import arm_of
 from policies.facts import Facts
-from policies.policy import Line, Policy
+from policies.policy import Choose, Line, Policy, Route
 from policies.steering.helm import Helm, carried, turn
 from policies.steering.sight import Decided, sights
 from policies.steering.steer import EVERY, realised
@@ -50,7 +53,7 @@ class Lines:
         """A request was decided and is going to be answered. Returns at once."""
         if decision.line is None:
             return
-        waiting = self._seen.setdefault(decision.route, deque(maxlen=SIZE))
+        waiting = self._seen.setdefault(place_of(arm_of(decision.assignments), decision.route), deque(maxlen=SIZE))
         waiting.append(Decided(facts, estimate, decision))
         if len(waiting) >= EVERY:
             self._woken.set()
@@ -74,20 +77,20 @@ class Lines:
         turned = await asyncio.to_thread(turn_all, policy, self._helms, self._take(), self._now())
         if live.policy is policy and in_force() is live:
             self._helms = {**self._helms, **{route: helm for route, (helm, _) in turned.items()}}
-            live.redraw(policy.redrawn({route: line for route, (_, line) in turned.items()}))
+            live.redraw(redrawn(policy, {route: line for route, (_, line) in turned.items()}))
             tell(live.policy, self._helms, observer)
 
     def carry(self, old: Policy, new: Policy) -> Policy:
         """`new`, with what was learnt under `old` as far as it still means the same."""
-        before = {route.name: route.choose for route in old.routes if route.choose is not None}
+        before = {place: choose for place, _, _, choose in steered(old)}
         kept = {
-            route.name: carried(self._helms.get(route.name, Helm()), before[route.name], route.choose)
-            for route in new.routes
-            if route.choose is not None and route.name in before
+            place: carried(self._helms.get(place, Helm()), before[place], choose)
+            for place, _, _, choose in steered(new)
+            if place in before
         }
         self._seen.clear()
         self._helms = {route: helm for route, (helm, _) in kept.items()}
-        return new.redrawn({route: line for route, (_, line) in kept.items()})
+        return redrawn(new, {route: line for route, (_, line) in kept.items()})
 
     def _take(self) -> Batch:
         full = [route for route, waiting in self._seen.items() if len(waiting) >= EVERY]
@@ -97,13 +100,47 @@ class Lines:
 def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float) -> Turned:
     """The next helm and line of each route that adapts. A few milliseconds each."""
     turned: dict[str, tuple[Helm, Line]] = {}
-    for route in policy.routes:
-        if route.choose is None or not route.choose.adapts or route.name not in batch:
+    for place, own_policy, route, choose in steered(policy):
+        if not choose.adapts or place not in batch:
             continue
-        own = [seen for seen in batch[route.name] if seen.decision.policy_hash == policy.hash]
-        helm, fresh = helms.get(route.name, Helm()), sights(policy, route, route.choose, own)
-        turned[route.name] = turn(helm, route.choose, fresh, now=now, remember_s=policy.remember_s)
+        own = [seen for seen in batch[place] if seen.decision.policy_hash == policy.hash]
+        helm, fresh = helms.get(place, Helm()), sights(own_policy, route, choose, own)
+        turned[place] = turn(helm, choose, fresh, now=now, remember_s=own_policy.remember_s)
     return turned
+
+
+def steered(policy: Policy) -> Iterator[tuple[str, Policy, Route, Choose]]:
+    """Every route that has a line, by its place: those of the file, and of each arm those that choose otherwise than in the
+    file. Where an arm chooses alike it goes by the file's line, so that variants differ in what they set alone."""
+    named = {route.name: route for route in policy.routes}
+    for route in policy.routes:
+        if route.choose is not None:
+            yield route.name, policy, route, route.choose
+    for name, arm in policy.arms.items():
+        for route in arm.routes:
+            base = named.get(route.name)
+            if route.choose is not None and (base is None or not alike(base.choose, route.choose)):
+                yield place_of(name, route.name), arm, route, route.choose
+
+
+def redrawn(policy: Policy, lines: Mapping[str, Line]) -> Policy:
+    """With these lines, by place. An arm's own line stays where it is unless it is among them."""
+    of_arms = {place: choose.line for place, own, _, choose in steered(policy) if own is not policy}
+    return policy.redrawn({**of_arms, **lines})
+
+
+def alike(one: Choose | None, other: Choose) -> bool:
+    """Whether two routes choose alike, wherever their lines are by now."""
+    still = {"loss_per_reference": 0.0, "loss_before": 0.0}
+    return one is not None and msgspec.structs.replace(one, **still) == msgspec.structs.replace(other, **still)
+
+
+def place_of(arm: str, route: str) -> str:
+    """
+    >>> place_of("", "default"), place_of("e=treat", "default")
+    ('default', 'e=treat/default')
+    """
+    return f"{arm}/{route}" if arm else route
 
 
 def tell(policy: Policy, helms: Mapping[str, Helm], observer: Observer) -> None:

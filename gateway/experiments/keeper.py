@@ -117,6 +117,11 @@ class Keeper:
             self.told(signal.tenant, signal.request_id, {"regenerated": 1.0})
 
     @property
+    def waiting(self) -> int:
+        """Words that are not taken in yet."""
+        return len(self._waiting)
+
+    @property
     def chapters(self) -> Mapping[str, Chapter]:
         """As they were after the last look."""
         return dict(self._bench.chapters)
