@@ -52,10 +52,12 @@ def _parts() -> Iterator[str]:
     yield from _table(("role", "in Messages"), _kinds(get_args(Spoken)))
     yield from _table(("part", "in Messages"), _kinds((Words, Refusal, Picture, File)))
     yield from _table(("`stop_reason`", "`finish_reason`"), _words(FINISHES, "`stop`"))
+    yield "`stop_sequence` is `stop_reason` beside it, as vLLM tells it.\n"
     yield from _table(("block of an answer", "in Chat Completions"), ANSWERED)
     yield (
         "`usage`: `prompt_tokens` is `input_tokens` with what was written to and read from a cache; `cached_tokens` is\n"
-        "`cache_read_input_tokens`. A count in `message_delta` stands in for the same in `message_start`."
+        "`cache_read_input_tokens`, `reasoning_tokens` is `thinking_tokens`. A count in `message_delta` stands in for the\n"
+        "same in `message_start`."
     )
     yield from _section("Responses in front of Chat Completions")
     yield from _fields("Responses", "Chat Completions", FROM_RESPONSES)

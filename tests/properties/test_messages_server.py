@@ -29,6 +29,7 @@ from backends.dialects.openai_chat.whole import AnswerError
 from backends.dialects.openai_responses.dialect import OpenAIResponses
 from backends.messages import Event, Finish, Usage, Whole, Wire
 from backends.remote.dialect import ServerDialect, StreamReader
+from backends.remote.prompt import canonical, estimate_prompt
 from backends.sse import Decoder
 from gateway.request.listen import Listener
 
@@ -388,6 +389,19 @@ def test_what_both_dialects_have_words_for_comes_back_as_it_was(
 
     assert chat.unmapped is None
     assert json.loads(asked_of(read_chat(chat.raw), "m", 1)) == json.loads(json.dumps(body))
+
+
+@given(conversations(), OPTIONS, st.lists(TOOL, max_size=2))
+def test_a_prompt_is_the_same_prefix_whatever_only_its_own_dialect_has_words_for(
+    turns: list[dict[str, Any]], options: dict[str, Any], tools: list[Any]
+) -> None:
+    body = {"model": "m", "max_tokens": 9, "messages": turns, "tools": tools, **options}
+    plain, odd = (read_messages(json.dumps({**body, **more}).encode()) for more in ({}, {"x_new": 1}))
+
+    assert (plain.unmapped, odd.unmapped is None) == (None, False)
+    assert canonical(odd) == canonical(plain)
+    assert estimate_prompt(odd) == estimate_prompt(plain)
+    assert (odd.max_tokens, odd.stop, odd.stream) == (plain.max_tokens, plain.stop, plain.stream)
 
 
 # --- whatever a server says

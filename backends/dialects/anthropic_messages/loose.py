@@ -109,9 +109,11 @@ def _call(block: Block) -> Mapping[str, Any]:
 
 
 def _tool(tool: dict[str, Any]) -> Mapping[str, Any]:
+    """As `chat.py` writes it, so that a prompt begins alike whatever else is asked with it."""
     schema = tool.get("input_schema")
-    function = {"name": _text(tool.get("name")), "description": _text(tool.get("description"))}
-    return {"type": "function", "function": {**function, "parameters": schema if isinstance(schema, dict) else {}}}
+    function = {"name": _text(tool.get("name")), "parameters": schema if isinstance(schema, dict) else {}}
+    more = {name: tool[name] for name in ("description", "strict") if tool.get(name) is not None}
+    return {"type": "function", "function": {**function, **more}}
 
 
 def _format(config: _Config | None) -> Mapping[str, Any] | None:

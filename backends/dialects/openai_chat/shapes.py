@@ -45,6 +45,11 @@ def usage_object(usage: Usage) -> dict[str, object]:
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        **(
+            {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}
+            if usage.reasoning_tokens
+            else {}
+        ),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from backends.dialects.anthropic_messages.server.counted import Counted, told_error
-from backends.dialects.anthropic_messages.server.events import FINISHES, Block, Piece, StreamEvent, read_event
+from backends.dialects.anthropic_messages.server.events import FINISHES, Block, Piece, StreamEvent, met, read_event
 from backends.dialects.openai_chat.shapes import in_utf8, usage_object
 from backends.messages import Event, FinishReason, Wire
 
@@ -87,11 +87,11 @@ class MessagesAsChunks:
 
     def _ended(self, event: StreamEvent) -> list[Event]:
         self._counted.take(bytes(event.usage))
-        reason = event.delta.stop_reason if event.delta is not None else None
-        if reason is None or self.is_whole:
+        delta = event.delta
+        if delta is None or delta.stop_reason is None or self.is_whole:
             return []
         self.is_whole = True
-        return [self._chunk({}, FINISHES.get(reason, "stop"))]
+        return [self._chunk({}, FINISHES.get(delta.stop_reason, "stop"), met(delta.stop_sequence))]
 
     def _words(self, text: str, thinking: str) -> list[Event]:
         delta = {"content": text} if text else {"reasoning_content": thinking} if thinking else None
@@ -100,10 +100,10 @@ class MessagesAsChunks:
     def _call(self, fragment: Delta) -> Wire:
         return self._chunk({"tool_calls": [{"index": self._calls - 1, **fragment}]})
 
-    def _chunk(self, delta: Delta, finish: FinishReason | None = None) -> Wire:
+    def _chunk(self, delta: Delta, finish: FinishReason | None = None, met: Delta | None = None) -> Wire:
         shown = delta if self._has_role else {"role": "assistant", **delta}
         self._has_role = True
         usage = {"usage": None} if self._shows_usage else {}
-        choice = {"index": 0, "delta": shown, "finish_reason": finish}
+        choice = {"index": 0, "delta": shown, "finish_reason": finish, **(met or {})}
         data = msgspec.json.encode({**self._head, "choices": [choice], **usage})
         return Wire(data, speaks=bool(delta), finishes=finish is not None)

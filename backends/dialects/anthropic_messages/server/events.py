@@ -40,6 +40,7 @@ class Piece(msgspec.Struct):
     thinking: str = ""
     partial_json: str = ""
     stop_reason: str | None = None
+    stop_sequence: str | None = None
 
 
 class Start(msgspec.Struct):
@@ -83,6 +84,11 @@ def speaks(event: StreamEvent) -> bool:
         block = event.content_block
         return block.type not in QUIET or bool(block.text or block.thinking)
     return False
+
+
+def met(stop_sequence: str | None) -> dict[str, str]:
+    """The stop sequence that ended an answer, beside `finish_reason`: as vLLM tells it, for Chat Completions does not."""
+    return {"stop_reason": stop_sequence} if stop_sequence else {}
 
 
 def fields_of(data: bytes) -> dict[str, Any]:

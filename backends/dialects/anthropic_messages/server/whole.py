@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from backends.dialects.anthropic_messages.server.counted import Counted, told_error
-from backends.dialects.anthropic_messages.server.events import FINISHES, NOTHING, Block, fields_of
+from backends.dialects.anthropic_messages.server.events import FINISHES, NOTHING, Block, fields_of, met
 from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.openai_chat.shapes import in_utf8, usage_object
 from backends.dialects.openai_chat.whole import AnswerError
@@ -17,6 +17,7 @@ class _Message(msgspec.Struct):
     id: str = ""
     content: list[Block] | None = None
     stop_reason: str | None = None
+    stop_sequence: str | None = None
     usage: msgspec.Raw = NOTHING
     error: msgspec.Raw = NOTHING
 
@@ -55,6 +56,7 @@ def as_completion(body: bytes, model: str, created: int) -> tuple[Event, ...]:
         "message": _spoken(message.content or []),
         "logprobs": None,
         "finish_reason": FINISHES.get(message.stop_reason or "", "stop"),
+        **met(message.stop_sequence),
     }
     head = {"id": message.id, "object": "chat.completion", "created": created, "model": model}
     told = {"usage": usage_object(usage[0])} if usage else {}
