@@ -59,7 +59,7 @@ def learn(inputs: Inputs, targets: Targets, static: Inputs | None = None) -> Lea
         scale = fit_scale(said, targets.take(kept))
         blend = Blend(fit_members(inputs, targets), scale)
         trials = [one.trial for one in rounds if one.trial is not None]
-        stages = None if static is None else fit_stages(blend.members, inputs, static, trials)
+        stages = None if static is None else fit_stages(blend.members, targets.weight, inputs, static, trials)
         return Learned(blend, kept, scale.apply(said), stages)
 
 
@@ -69,7 +69,7 @@ def _round(inputs: Inputs, targets: Targets, static: Inputs | None, fit: Rows, k
     if static is None:
         return _Round(kept, said, None)
     seen, unseen = ((inputs.take(rows), static.take(rows)) for rows in (fit, kept))
-    return _Round(kept, said, try_out(members, seen=seen, kept=unseen, said=said))
+    return _Round(kept, said, try_out(members, targets.weight[fit], seen=seen, kept=unseen, said=said))
 
 
 def _rounds(size: int) -> Iterator[tuple[Rows, Rows]]:

@@ -21,7 +21,7 @@ from classifiers.text import cut
 LEVEL = 0.8
 """The blend's gain lies within the quick stage's interval with at least this probability."""
 
-MISS = 0.01
+MISS = 0.02
 """Of prompts drawn like those of training, at most this part is taken for unfamiliar."""
 
 
@@ -48,18 +48,26 @@ def static_inputs(texts: Sequence[str], inputs: Inputs) -> Inputs:
 
 
 def try_out(
-    members: Mapping[str, Head], *, seen: tuple[Inputs, Inputs], kept: tuple[Inputs, Inputs], said: Floats
+    members: Mapping[str, Head],
+    weight: Floats,
+    *,
+    seen: tuple[Inputs, Inputs],
+    kept: tuple[Inputs, Inputs],
+    said: Floats,
 ) -> Trial:
-    """`members` were trained on `seen`, and said `said` of `kept`; each is a pair of inputs: the encoder's, static ones."""
-    head = quick.fit_head(seen[1], mean_contrasts(members, seen[0]))
+    """`members` were trained on `seen`, of this `weight`, and said `said` of `kept`; each is a pair of inputs: the encoder's,
+    static ones."""
+    head = quick.fit_head(seen[1], mean_contrasts(members, seen[0]), weight)
     apart = np.abs(head.contrasts(kept[1]) - said)[:, 1:]
     return Trial(apart, nearest(members).likeness(kept[0].vectors), head.likeness(kept[1].vectors))
 
 
-def fit_stages(members: Mapping[str, Head], inputs: Inputs, static: Inputs, trials: Sequence[Trial]) -> Stages:
+def fit_stages(
+    members: Mapping[str, Head], weight: Floats, inputs: Inputs, static: Inputs, trials: Sequence[Trial]
+) -> Stages:
     """The stages beside these members, which were trained on all of `inputs`; their bounds are those of the trials."""
     apart, alike, alike_static = (np.concatenate(parts) for parts in zip(*trials, strict=True))
-    head = quick.fit_head(static, mean_contrasts(members, inputs))
+    head = quick.fit_head(static, mean_contrasts(members, inputs), weight)
     return Stages(Quick(head, _off(apart), lower_bound(alike_static, MISS)), lower_bound(alike, MISS))
 
 

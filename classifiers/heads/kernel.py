@@ -66,14 +66,19 @@ def fit(inputs: Inputs, targets: Targets) -> Kernel:
     centre, spread = inputs.lexical.mean(0, dtype=np.float64), inputs.lexical.std(0, dtype=np.float64) + 1e-3
     lexical = _standard(inputs, centre, spread)
     columns = _columns(inputs, lexical)
-    chosen = np.random.default_rng(0).choice(len(inputs), min(_LANDMARKS, len(inputs)), replace=False)
-    landmarks = columns[chosen].astype(np.float16).astype(np.float32)
+    landmarks = columns[_chosen(targets.weight)].astype(np.float16).astype(np.float32)
     whiten = _whiten(_near(landmarks, landmarks))
     goal = to_contrasts(targets.quality)
     slope = _assumed_slope(goal, targets.weight)
     rest = goal - _length(lexical)[:, None] * slope
     weights, bias = fit_ridge(_near(columns, landmarks) @ whiten, rest, targets.weight)
     return Kernel(landmarks, whiten @ weights, bias, slope, centre, spread)
+
+
+def _chosen(weight: Floats) -> NDArray[np.intp]:
+    """Which rows are landmarks: heavy ones rather, so that a few hundred of them are not lost among thousands."""
+    share = None if np.ptp(weight) == 0 else weight / weight.sum()
+    return np.random.default_rng(0).choice(len(weight), min(_LANDMARKS, len(weight)), replace=False, p=share)
 
 
 def _assumed_slope(goal: Floats, weight: Floats) -> Floats:

@@ -44,9 +44,9 @@ def load(tensors: Mapping[str, NDArray[np.generic]]) -> Quick:
     return Quick(kernel.load(under(tensors, "head.")), np.asarray(tensors["off"], np.float64), least)
 
 
-def fit_head(inputs: Inputs, said: Floats) -> Kernel:
+def fit_head(inputs: Inputs, said: Floats, weight: Floats) -> Kernel:
     """`inputs` hold static vectors, `said` [n, models] the blend's contrasts of the same turns."""
-    return kernel.fit(inputs, Targets(from_contrasts(said), np.ones(len(inputs))))
+    return kernel.fit(inputs, Targets(from_contrasts(said), weight))
 
 
 def _moved(contrasts: Floats, by: Floats) -> Floats:

@@ -1,0 +1,105 @@
+"""Where a quick estimate suffices: both its ends come to one model; and no conversation goes down by that."""
+
+from collections.abc import Mapping
+
+import msgspec
+from deciding_world import LARGE, SMALL, choose, policy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.decide import decide
+from policies.decision import Call
+from policies.estimates import Estimate, Span
+from policies.facts import Facts
+from policies.policy import Line, Policy, Route
+from policies.snapshot import ReplicaState, Snapshot
+from policies.unsettled import unsettled
+
+IDLE = Snapshot(replicas={})
+ASK = Facts(prompt_tokens=100)
+Chances = Mapping[str, float]
+
+
+def with_gain(gain: float) -> Chances:
+    return {"small": 0.5 - gain / 2, "large": 0.5 + gain / 2}
+
+
+def span(low: float, high: float, *earlier: tuple[float, float]) -> Span:
+    """Ends by their gains; `earlier` likewise."""
+    past = [tuple(with_gain(gain) for gain in side) for side in zip(*earlier, strict=True)] if earlier else [(), ()]
+    return Span(Estimate(p_good=with_gain(low), earlier=past[0]), Estimate(p_good=with_gain(high), earlier=past[1]))
+
+
+def first(built: Policy, estimate: Estimate) -> str:
+    choice = decide(built, ASK, estimate, IDLE).choice
+    assert isinstance(choice, Call)
+    return choice.model
+
+
+def test_ends_on_one_side_of_the_line_suffice_and_ends_on_two_do_not() -> None:
+    assert unsettled(policy(), ASK, span(0.0, 0.2), IDLE) == ()
+    assert unsettled(policy(), ASK, span(0.6, 0.9), IDLE) == ()
+    assert unsettled(policy(), ASK, span(0.2, 0.8), IDLE) == (0,)
+
+
+def test_where_nothing_is_chosen_by_difficulty_nothing_is_open() -> None:
+    plain = policy(SMALL, LARGE, routes=[Route(name="r", use="small")])
+    assert unsettled(plain, ASK, span(-1.0, 1.0), IDLE) == ()
+    assert unsettled(policy(), Facts(requested="large"), span(-1.0, 1.0), IDLE) == ()
+
+
+def test_where_only_one_model_can_answer_nothing_is_open() -> None:
+    down = Snapshot(replicas={"large": (ReplicaState(replica="http://large/v1", ready=False),)})
+    assert unsettled(policy(), ASK, span(-1.0, 1.0), down) == ()
+
+
+def test_an_open_prefix_of_the_past_is_told_alone() -> None:
+    assert unsettled(policy(), ASK, span(0.0, 0.1, (0.0, 0.1), (0.2, 0.8)), IDLE) == (1,)
+    assert unsettled(policy(), ASK, span(0.2, 0.8, (0.0, 0.1), (0.2, 0.8)), IDLE) == (1, 2)
+
+
+def test_a_past_that_holds_the_conversation_above_settles_what_comes_after() -> None:
+    assert unsettled(policy(), ASK, span(0.2, 0.8, (0.7, 0.9)), IDLE) == ()
+
+
+def test_what_a_draw_chose_does_not_settle_anything() -> None:
+    route = Route(name="r", choose=choose(SMALL, LARGE), explore=0.5)
+    explores = policy(SMALL, LARGE, routes=[route])
+    for draw in (0.0, 0.1, 0.3, 0.6, 0.9):
+        drawn = Snapshot(replicas={}, draw=draw)
+        assert unsettled(explores, ASK, span(0.2, 0.8), drawn) == (0,)
+        assert unsettled(explores, ASK, span(0.0, 0.1), drawn) == ()
+
+
+GAIN = st.floats(-0.9, 0.9)
+
+
+@given(GAIN, GAIN, GAIN, GAIN, st.floats(0.5, 6.0), st.floats(0.5, 6.0), st.floats(1.0, 2.0))
+def test_the_floor_that_a_turn_sets_later_is_no_lower_than_where_it_was_answered(
+    one: float, other: float, likely: float, full: float, then: float, now: float, higher: float
+) -> None:
+    low, high = min(one, other), max(one, other)
+    likely, full = (min(max(gain, low), high) for gain in (likely, full))
+    before = policy().redrawn({"default": Line(then, then)})
+    after = policy().redrawn({"default": Line(now, max(then, now) * higher)})
+
+    open_then = unsettled(before, ASK, span(low, high), IDLE)
+    answered = first(before, Estimate(p_good=with_gain(full if open_then else likely)))
+    open_now = unsettled(after, ASK, span(-0.9, -0.9, (low, high)), IDLE)
+    past = with_gain(full if 0 in open_now else likely)
+    later = first(after, Estimate(p_good=with_gain(-0.9), earlier=(past,)))
+
+    assert not (answered == "large" and later == "small")
+
+
+def test_the_estimate_of_a_prefix_that_was_in_doubt_holds_the_tier_for_doubt() -> None:
+    ladder = choose(SMALL, LARGE, when_unsure="large")
+    built = policy(SMALL, LARGE, routes=[Route(name="r", choose=ladder)])
+    easy = with_gain(0.0)
+    assert first(built, Estimate(p_good=easy, earlier=({},))) == "large"
+    assert first(built, Estimate(p_good=easy, earlier=(easy,))) == "small"
+
+
+def test_which_stage_spoke_comes_back_from_json() -> None:
+    told = Estimate(p_good=with_gain(0.1), stage="quick", ends=(with_gain(0.0), with_gain(0.2)))
+    assert msgspec.json.decode(msgspec.json.encode(told), type=Estimate) == told
