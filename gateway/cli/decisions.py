@@ -1,21 +1,25 @@
-"""`turnout decisions | drift`: what a log comes to, and whether its estimates hold."""
+"""`turnout decisions | drift`: what a log comes to, the same as a table in Parquet, and whether its estimates hold."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
+from typer.core import TyperGroup
 
 from gateway.cli.policy import dollars
 from gateway.cli.terminal import fail, say, show_table
 from gateway.decisions.drift import Drift
 from gateway.decisions.drift import drift as drift_of
+from gateway.decisions.parquet import export as write_parquet
 from gateway.decisions.read import LogRefused, read_log
 from gateway.decisions.replay import policies_beside
 from gateway.decisions.summary import Summary, summary
+from gateway.extras import needs
+from gateway.request.identity import BadSettings
 
 LogArgument = Annotated[
     Path, typer.Argument(help="the folder of a log or of several, or one segment", show_default=False)
@@ -23,13 +27,45 @@ LogArgument = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON instead of tables")]
 
 
-def decisions(log: LogArgument, as_json: JsonOption = False) -> None:
+class OrShow(TyperGroup):
+    """What is no command of the group is a log to be shown."""
+
+    # The context is click's, or typer's own copy of click's, by its release.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_command = not args or args[0] in self.commands or args[0] in ctx.help_option_names
+        return super().parse_args(ctx, args if is_command else ["show", *args])
+
+
+decisions = typer.Typer(
+    cls=OrShow, no_args_is_help=True, help="Logs of decisions: `turnout decisions LOG` shows what one comes to."
+)
+
+
+@decisions.command()
+def show(log: LogArgument, as_json: JsonOption = False) -> None:
     """Show what a log of decisions comes to. Exit code 2 when it cannot be read."""
     with readable():
         found = summary(read_log(log))
     if as_json:
         return print(in_json(found))
     show_summary(found)
+
+
+@decisions.command()
+def export(
+    log: LogArgument,
+    parquet: Annotated[Path, typer.Option(help="the file to write", show_default=False)],
+) -> None:
+    """Write a log as a table in Parquet: a row for each decision, what callers said of it beside it.
+
+    Exit code 1 without pyarrow, 2 when the log cannot be read or the file not be written.
+    """
+    try:
+        with needs("classify", f"{parquet} is to be written"), readable():
+            count = write_parquet(lambda: read_log(log), parquet)
+    except BadSettings as error:
+        fail(str(error), code=1)
+    say(f"{count} decisions written to {parquet}")
 
 
 def drift(log: LogArgument, as_json: JsonOption = False) -> None:

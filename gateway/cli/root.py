@@ -26,7 +26,6 @@ for command in (
     check,
     explain,
     whatif,
-    decisions,
     drift,
     replay,
     diff,
@@ -39,6 +38,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(models, name="models")
+app.add_typer(decisions, name="decisions")
 app.add_typer(experiment, name="experiment")
 
 
