@@ -20,7 +20,10 @@ class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamWriter(Protocol):
-    """State of one event stream. What it returns is whole events, or nothing."""
+    """State of one event stream. What it returns is whole events, or nothing.
+
+    Wire is in Chat Completions, or in the dialect of the writer where the request was kept as `native`.
+    """
 
     def render(self, event: Event) -> bytes: ...
 
@@ -34,7 +37,7 @@ class StreamWriter(Protocol):
 
 
 class WholeWriter(Protocol):
-    """Takes the events of an answer; `body()` is the answer in one piece."""
+    """Takes the events of an answer; `body()` is the answer in one piece. Of Whole holds what StreamWriter says of Wire."""
 
     def add(self, event: Event) -> None: ...
 
