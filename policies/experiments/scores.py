@@ -50,24 +50,18 @@ class Draw(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """Outcomes of one variant: how many, and their sum, both also by inverse propensity."""
+    """Outcomes of one variant: how many, and their sum."""
 
     count: int = 0
     total: float = 0.0
-    weight: float = 0.0
-    weighted: float = 0.0
-
-    @property
-    def mean(self) -> float | None:
-        """What it would be if the whole traffic were in this variant; None without outcomes."""
-        return self.weighted / self.weight if self.weight else None
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """Sums over outcomes. `squares` is of scores, `expected_squares` what assignment makes of them on average, `deviations` and
     `deviation_squares` of outcomes from their guess. `arms` are sums of the two variants' scores apart and of their products
-    (treat, control, treat^2, treat control, control^2). `by_bucket`, `by_bucket_expected`: the same two sums of scores by
-    bucket of units, empty where each unit comes once. `rho` is 0 before the first look."""
+    (treat, control, treat^2, treat control, control^2). `by_bucket`, `by_bucket_expected`: scores, and what is expected of
+    them, summed by bucket of units; `bucket_squares` and `bucket_expected_squares` are of these sums. They are empty where each
+    unit comes once. `rho` is 0 before the first look."""
 
     baseline: Baseline = Baseline()
     count: int = 0
@@ -79,6 +73,8 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     arms: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
     by_bucket: tuple[float, ...] = ()
     by_bucket_expected: tuple[float, ...] = ()
+    bucket_squares: float = 0.0
+    bucket_expected_squares: float = 0.0
     rho: float = 0.0
     treat: Side = Side()
     control: Side = Side()
@@ -88,8 +84,13 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
         """The variance process of the total."""
         if not self.by_bucket:
             return (self.squares + 2 * self.expected_squares) / 3
-        own = math.fsum([z * z for z in self.by_bucket])
-        return max(own, (own + 2 * math.fsum([z * z for z in self.by_bucket_expected])) / 3)
+        own = self.bucket_squares
+        return max(own, (own + 2 * self.bucket_expected_squares) / 3)
+
+    @property
+    def means(self) -> tuple[float, float] | None:
+        """What the treatment's and control's mean would be, had all been in it; their difference is the effect."""
+        return (self.arms[0] / self.count, self.arms[1] / self.count) if self.rho else None
 
     @property
     def effect(self) -> float:
@@ -156,40 +157,50 @@ def _sides(scores: Scores, draw: Draw, outcome: float) -> dict[str, Side]:
     if draw.treated is None:
         return {}
     name, side = ("treat", scores.treat) if draw.treated else ("control", scores.control)
-    weight = abs(draw.sign)
-    grown = Side(side.count + 1, side.total + outcome, side.weight + weight, side.weighted + weight * outcome)
+    grown = Side(side.count + 1, side.total + outcome)
     return {name: grown}
 
 
-def _buckets(scores: Scores, draw: Draw, score: float, gap: float) -> dict[str, tuple[float, ...]]:
+def _buckets(scores: Scores, draw: Draw, score: float, gap: float) -> dict[str, object]:
     """A unit's scores add up in its bucket. Against cancelling, what is expected of them gets a sign of the unit's own."""
     if draw.bucket is None:
         return {}
-    place = draw.bucket * BUCKETS * 2
-    index, sign = int(place) // 2, 1 - 2 * (int(place) % 2)
-    root = sign * gap * math.sqrt(draw.expected_square)
+    place = int(draw.bucket * BUCKETS * 2)
+    index, sign = place // 2, 1 - 2 * (place % 2)
+    by_bucket, grown = _added(scores.by_bucket, index, score)
+    expected_by, expected_grown = _added(scores.by_bucket_expected, index, sign * gap * math.sqrt(draw.expected_square))
     return {
-        "by_bucket": _added(scores.by_bucket, index, score),
-        "by_bucket_expected": _added(scores.by_bucket_expected, index, root),
+        "by_bucket": by_bucket,
+        "by_bucket_expected": expected_by,
+        "bucket_squares": scores.bucket_squares + grown,
+        "bucket_expected_squares": scores.bucket_expected_squares + expected_grown,
     }
 
 
-def _added(sums: tuple[float, ...], index: int, amount: float) -> tuple[float, ...]:
+def _added(sums: tuple[float, ...], index: int, amount: float) -> tuple[tuple[float, ...], float]:
+    """The sums with one more amount, and by how much their squares grew."""
     known = list(sums) or [0.0] * BUCKETS
-    known[index] += amount
-    return tuple(known)
+    before = known[index]
+    known[index] = before + amount
+    return tuple(known), amount * (2 * before + amount)
 
 
 def merged(one: Scores, other: Scores) -> Scores:
     """Two gateways' sums as one. Each had a guess of its own, so scores are added and the guesses are not."""
     larger, smaller = (one, other) if one.count >= other.count else (other, one)
+    by_bucket, expected_by = (
+        _sum(one.by_bucket, other.by_bucket),
+        _sum(one.by_bucket_expected, other.by_bucket_expected),
+    )
     added = {name: getattr(one, name) + getattr(other, name) for name in SUMS}
     return msgspec.structs.replace(
         larger,
         **added,
         arms=_sum(one.arms, other.arms),
-        by_bucket=_sum(one.by_bucket, other.by_bucket),
-        by_bucket_expected=_sum(one.by_bucket_expected, other.by_bucket_expected),
+        by_bucket=by_bucket,
+        by_bucket_expected=expected_by,
+        bucket_squares=math.fsum([z * z for z in by_bucket]),
+        bucket_expected_squares=math.fsum([z * z for z in expected_by]),
         rho=larger.rho or smaller.rho,
         treat=_both(one.treat, other.treat),
         control=_both(one.control, other.control),

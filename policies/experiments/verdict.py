@@ -120,7 +120,7 @@ def _undecided(findings: list[Finding]) -> str:
 
 def finding(treatment: str, evidence: Evidence, alpha: float, control: str) -> Finding:
     metric = evidence.metric
-    found, against = shown(evidence, alpha)
+    found, against = shown(evidence)
     change, low, high = changed(evidence, alpha)
     p = anytime_p(log_e_at_rest(evidence))
     sense: Sense = "undecided"
@@ -146,17 +146,15 @@ def finding(treatment: str, evidence: Evidence, alpha: float, control: str) -> F
     )
 
 
-def shown(evidence: Evidence, alpha: float) -> tuple[float | None, float | None]:
-    """The treatment's and control's value."""
-    scores, metric = evidence.scores, evidence.metric
+def shown(evidence: Evidence) -> tuple[float | None, float | None]:
+    """The treatment's and control's value, None before the first look: what each would be, had all been in it."""
+    metric, means = evidence.metric, evidence.scores.means
     if metric.kind == "quantile":
-        sides = (evidence.treat_bins, evidence.control_bins)
-        return quantile_of(sides[0], metric.quantile), quantile_of(sides[1], metric.quantile)
-    if metric.kind == "ratio":
-        at = evidence.tops / evidence.bottoms if evidence.bottoms else None
-        gaps = scores.treat.mean, scores.control.mean
-        return (None, None) if at is None else (at + (gaps[0] or 0.0), at + (gaps[1] or 0.0))
-    return scores.treat.mean, scores.control.mean
+        return quantile_of(evidence.treat_bins, metric.quantile), quantile_of(evidence.control_bins, metric.quantile)
+    if means is None:
+        return None, None
+    at = evidence.tops / evidence.bottoms if metric.kind == "ratio" and evidence.bottoms else 0.0
+    return max(0.0, at + means[0]), max(0.0, at + means[1])
 
 
 def changed(evidence: Evidence, alpha: float) -> tuple[float | None, float | None, float | None]:
@@ -174,7 +172,7 @@ def changed(evidence: Evidence, alpha: float) -> tuple[float | None, float | Non
 
 
 def _ratio_change(evidence: Evidence, alpha: float) -> tuple[float | None, float | None, float | None]:
-    treat, control = shown(evidence, alpha)
+    treat, control = shown(evidence)
     if treat is None or not control:
         return None, None, None
     ends = interval(evidence.scores, alpha)
@@ -182,7 +180,7 @@ def _ratio_change(evidence: Evidence, alpha: float) -> tuple[float | None, float
 
 
 def _quantile_change(evidence: Evidence, alpha: float) -> tuple[float | None, float | None, float | None]:
-    treat, control = shown(evidence, alpha)
+    treat, control = shown(evidence)
     if treat is None or not control:
         return None, None, None
     one, other = (

@@ -97,7 +97,7 @@ def test_relative_lift_of_amounts_has_growthbooks_intervals():
     ("quantile", "shift", "p"), [(0.5, 70, 0.814704), (0.5, 85, 0.0838055), (0.5, 100, 0.0054947), (0.9, 55, 0.0340463)]
 )
 def test_two_quantiles_are_compared_as_in_confseq(quantile, shift, p):
-    one = {value: 1 for value in range(1, 1001)}
+    one = dict.fromkeys(range(1, 1001), 1)
     other = {value + shift: 1 for value in one}
 
     found = math.exp(-log_e_of_quantiles(one, other, quantile, 100, 0.05))
