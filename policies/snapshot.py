@@ -8,11 +8,12 @@ import msgspec
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     """One address that serves a model. `queued_tokens` is work before us, `active_tokens` what each decode step of its
     running answers reads; `resident_tokens` of *this* prompt's prefix, which is its own word where `knows_residency`, else
-    what can be guessed."""
+    what can be guessed. `rests` says why it is left alone while another replica, of whatever model may answer, is not."""
 
     replica: str
     ready: bool = True
     why_not: str = ""
+    rests: str = ""
     queued_tokens: int = 0
     running: int = 0
     active_tokens: int = 0

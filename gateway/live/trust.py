@@ -21,7 +21,10 @@ WARM_UP_S = 10.0
 
 LEAST_SHARE = 0.1
 
-Fault = Literal["absent", "failing"]
+LONGEST_WAIT_S = 60.0
+"""That a replica may ask for: what it says of itself is believed, but not for ever."""
+
+Fault = Literal["absent", "failing", "full"]
 
 
 class Trust:
@@ -45,18 +48,29 @@ class Trust:
         self._fault, self._until = fault, self._clock() + self._pause_s
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
+    def full(self, wait_s: float) -> None:
+        """It said itself for how long it is not to be asked."""
+        until = self._clock() + min(wait_s, LONGEST_WAIT_S)
+        if until > self._until:
+            self._fault, self._until = "full", until
+
     def answered(self) -> None:
-        if self._until:
-            self._warm_from = self._clock()
-        self._failures, self._pause_s, self._until = 0, FIRST_PAUSE_S, 0.0
+        """Takes back what failures said, not what the replica did: this answer began before."""
+        self._failures, self._pause_s = 0, FIRST_PAUSE_S
+        if self._until and self._fault != "full":
+            self._warm_from, self._until = self._clock(), 0.0
 
     def why_out(self) -> str:
         """Why it is left alone at this moment, or ""."""
         left_s = self._until - self._clock()
         if left_s <= 0:
             return ""
-        what = "nobody listens there" if self._fault == "absent" else f"it failed {self._failures} times in a row"
-        return f"{what}; left alone for {ceil(left_s)} s"
+        return f"{self._what()}; left alone for {ceil(left_s)} s"
+
+    def _what(self) -> str:
+        if self._fault == "full":
+            return "it said that it is at its limit"
+        return "nobody listens there" if self._fault == "absent" else f"it failed {self._failures} times in a row"
 
     def share(self, is_ready: bool) -> float:
         """Of the work that it would get by its load alone; rises to 1 from the moment at which it was ready again."""
@@ -79,7 +93,7 @@ def eased(states: tuple[ReplicaState, ...], shares: tuple[float, ...]) -> tuple[
     """
     if all(share == 1.0 for share in shares):
         return states
-    warm = [state for state, share in zip(states, shares, strict=True) if share == 1.0 and state.ready]
+    warm = [s for s, share in zip(states, shares, strict=True) if share == 1.0 and s.ready and not s.rests]
     if not warm:
         return states
     running, queued = fmean(state.running for state in warm), fmean(state.queued_tokens for state in warm)

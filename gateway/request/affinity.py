@@ -48,16 +48,20 @@ class Affinity:
         marks = replica.marker.marks(prepared) if replica.marker is not None else NO_MARKS
         await self._residency.learn(call.replica, prepared.blocks, replica.keeps.ttl_s, marks)
 
-    async def failed(self, call: Call, failure: Failure) -> None:
-        """Where nobody listens, whatever comes back has an empty cache."""
-        group = self._live.replicas[call.model]
-        if not has_choice(group):
+    async def failed(self, call: Call, failure: Failure, wait_s: float = 0.0) -> None:
+        """Where nobody listens, whatever comes back has an empty cache. `wait_s` is for how long the replica itself said that
+        it is not to be asked."""
+        replica = self._live.replica(call)
+        if replica.is_local:
             return
         if failure == "unreachable":
-            self._live.replica(call).trust.failed("absent")
-            await self._residency.forget(call.replica)
+            replica.trust.failed("absent")
         elif failure in EJECTS:
-            self._live.replica(call).trust.failed("failing")
+            replica.trust.failed("failing")
+        elif failure == "overloaded" and wait_s > 0:
+            replica.trust.full(wait_s)
+        if failure == "unreachable" and has_choice(self._live.replicas[call.model]):
+            await self._residency.forget(call.replica)
 
     async def _check(self, replica: Replica, predicted: int, cached: int) -> None:
         if replica.keeps.was_reused(predicted, cached):

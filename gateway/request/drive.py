@@ -12,7 +12,7 @@ from backends.upstream import Answer, Prepared
 from gateway.errors import Misconfigured, RouterError
 from gateway.request.beside import asked, head_start, second_opinion
 from gateway.request.egress import Egress, speaks
-from gateway.request.faults import from_reject, from_upstream, missed, outcome_of
+from gateway.request.faults import from_reject, from_upstream, missed, outcome_of, wait_of
 from gateway.request.hold import HeldBack, forget
 from gateway.request.job import Drive
 from gateway.request.owner import Attempt
@@ -62,7 +62,7 @@ async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
             log.warning("%s at %s: %s: %s", call.model, call.replica, error.kind, error.message)
         outcome = outcome_of(error, stream=job.request.stream, content_sent=job.out.begun)
         if outcome.failed is not None:
-            await job.affinity.failed(call, outcome.failed)
+            await job.affinity.failed(call, outcome.failed, wait_of(error.headers))
         job.failures.append((call, error))
         return outcome
     return Outcome(sent=True, content_sent=not given_up, given_up=given_up)

@@ -56,6 +56,8 @@ OF_KIND: Mapping[Kind, tuple[type[UpstreamFault] | type[TooLong], Failure]] = {
 
 TYPE_OF_STATUS = {429: "rate_limit_error", 503: "overloaded_error", 529: "overloaded_error"}
 
+SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+
 MASKED_KEY = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk|rk)-[\w-]{6,}")
 
 
@@ -143,6 +145,18 @@ def read_error(body: bytes) -> Told:
         text_or_none(fields.get("param")),
         text_or_none(fields.get("code")),
     )
+
+
+def wait_of(headers: Mapping[str, str]) -> float:
+    """Seconds after which an upstream wants to be asked again; 0.0 where it does not say, or says a date.
+
+    >>> [wait_of({"retry-after": "30"}), wait_of({"retry-after": "30", "retry-after-ms": "1500"}), wait_of({})]
+    [30.0, 1.5, 0.0]
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        if SECONDS.fullmatch(headers.get(name, "")):
+            return float(headers[name]) * unit
+    return 0.0
 
 
 def text_or_none(value: object) -> str | None:

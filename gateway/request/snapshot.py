@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import msgspec
-
 from backends.upstream import Prepared
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
@@ -80,19 +78,12 @@ def take_snapshot(
 
 
 def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:
-    """Who failed lately is left alone while somebody else is ready; who comes back takes its share by degrees."""
+    """Who failed lately rests; who comes back takes its share by degrees."""
     states = tuple([_state(replica, measured, seen.depths) for replica in group])
     if len(group) == 1:
         return states
     shares = tuple([replica.trust.share(state.ready) for replica, state in zip(group, states, strict=True)])
-    out = [replica.trust.why_out() for replica in group]
-    if any(out) and any(state.ready and not why for state, why in zip(states, out, strict=True)):
-        states = tuple([_left_alone(state, why) for state, why in zip(states, out, strict=True)])
     return eased(states, shares)
-
-
-def _left_alone(state: ReplicaState, why: str) -> ReplicaState:
-    return msgspec.structs.replace(state, ready=False, why_not=why) if why and state.ready else state
 
 
 def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, int]) -> ReplicaState:
@@ -102,6 +93,7 @@ def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, in
         replica=replica.name,
         ready=load.ready,
         why_not=load.why_not,
+        rests=replica.trust.why_out() if load.ready else "",
         queued_tokens=load.queued_tokens,
         running=load.running,
         active_tokens=load.active_tokens,

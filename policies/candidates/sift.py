@@ -1,6 +1,6 @@
 """All filters in their order, over the models of a route; what fell, where, and why."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -49,7 +49,20 @@ def sift(models: Iterable[Model], facts: Facts, snapshot: Snapshot) -> Sifted:
             dropped.append(Dropped(model.name, "healthy", "no replica of it is found"))
         if up:
             ready[model.name] = up
-    return Sifted(ready, tuple(dropped))
+    resting = list(at_rest(ready))
+    left = {(drop.model, drop.replica) for drop in resting}
+    awake = (
+        {name: tuple([s for s in up if (name, s.replica) not in left]) for name, up in ready.items()} if left else ready
+    )
+    return Sifted({name: up for name, up in awake.items() if up}, (*dropped, *resting))
+
+
+def at_rest(ready: Mapping[str, tuple[ReplicaState, ...]]) -> Iterator[Dropped]:
+    """Who is left alone for a while: never everybody."""
+    if all(state.rests for up in ready.values() for state in up):
+        return
+    for name, up in ready.items():
+        yield from (Dropped(name, "healthy", state.rests, state.replica) for state in up if state.rests)
 
 
 def first_fault(model: Model, facts: Facts) -> Dropped | None:

@@ -154,8 +154,8 @@ class ModelEntry(Closed):
     fits: FitsEntry | None = Field(default=None, description="Its window.")
     can: list[Ability] | None = Field(
         default=None,
-        description="Its abilities. Not stated: all of a chat that its dialect has for `at`, json_schema and logprobs for `run`, "
-        "which can be given tools where its chat template takes them.",
+        description="Its abilities. Not stated: all of a chat that its dialect has for `at`, json_schema and logprobs for "
+        "`run`, which can be given tools where its chat template takes them.",
         examples=[["tools"]],
     )
     like: str | None = Field(

@@ -9,6 +9,7 @@ from gateway.live.trust import (
     FIRST_PAUSE_S,
     LEAST_SHARE,
     LONGEST_PAUSE_S,
+    LONGEST_WAIT_S,
     WARM_UP_S,
     Trust,
     eased,
@@ -37,6 +38,33 @@ def test_it_takes_failures_in_a_row_to_be_left_alone():
     for _ in range(FAILURES_IN_A_ROW):
         trust.failed("failing")
     assert trust.why_out() == "it failed 3 times in a row; left alone for 1 s"
+
+
+def test_who_says_when_to_come_back_is_believed_whatever_else_it_answers_but_not_for_ever():
+    clock = Clock()
+    trust = Trust(clock)
+
+    trust.full(20.0)
+    trust.answered()
+    trust.full(5.0)
+    assert trust.why_out() == "it said that it is at its limit; left alone for 20 s"
+    clock.now += 20.0
+    assert not trust.why_out()
+
+    trust.full(1e9)
+    clock.now += LONGEST_WAIT_S
+    assert not trust.why_out()
+
+
+def test_a_rest_that_it_asked_for_is_followed_by_no_warming_up():
+    clock = Clock()
+    trust = Trust(clock)
+
+    trust.full(1.0)
+    clock.now += 1.0
+    trust.answered()
+
+    assert trust.share(True) == 1.0
 
 
 def test_where_nobody_listens_one_failure_is_enough():
