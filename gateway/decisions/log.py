@@ -43,6 +43,9 @@ PAUSE_S = 0.2
 SYNC_S = 5.0
 """Between two fsyncs: what the end of the machine loses at most."""
 
+PATIENCE_S = 5.0
+"""How long after its decision a record waits for its numbers, where those are kept."""
+
 BATCH = 128
 """Records that are written at once."""
 
@@ -149,15 +152,25 @@ class DecisionLog:
         self._attempt(0, self._segments.close)
 
     def _empty(self) -> None:
+        unready: list[Waiting] = []
         while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH))]
+            taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH))]
+            unready += [waiting for waiting in taken if self._lacks_numbers(waiting)]
+            batch = [waiting for waiting in taken if not any(waiting is one for one in unready)]
             lines = [line for waiting in batch if (line := self._line(waiting))]
             if len(lines) < len(batch):
                 self._dropped(len(batch) - len(lines))
             self._attempt(len(lines), partial(self._write, b"".join(lines), policies_of(batch)))
+        self._waiting.extendleft(reversed(unready))
         if time.monotonic() - self._synced_at >= self._sync_s:
             self._synced_at = time.monotonic()
             self._attempt(0, self._segments.sync)
+
+    def _lacks_numbers(self, waiting: Waiting) -> bool:
+        """Whether a question is still being embedded, and that is worth waiting for."""
+        if not isinstance(waiting, Settled) or waiting.numbers is None or self._over.is_set():
+            return False
+        return self._now() - waiting.snapshot.now < PATIENCE_S and waiting.numbers() is None
 
     def _attempt(self, count: int, act: Callable[[], None]) -> None:
         """What fails costs these `count` records, and one line in the process's log for each row of failures."""

@@ -1,6 +1,7 @@
 """A log in a folder, decisions to put in it, and the way to see what is there."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,7 +114,13 @@ class KeptLog:
 
 
 def keep_log(
-    folder: Path, *, most: int = 100_000, segment_bytes: int = 1 << 26, total_bytes: int = 1 << 30, start: bool = True
+    folder: Path,
+    *,
+    most: int = 100_000,
+    segment_bytes: int = 1 << 26,
+    total_bytes: int = 1 << 30,
+    start: bool = True,
+    now: Callable[[], float] = time.time,
 ) -> KeptLog:
     clock: Iterator[int] = iter(range(10**9))
     segments = Segments(
@@ -121,7 +128,7 @@ def keep_log(
     )
     lost: list[int] = []
     redactor = Redactor([Secret("hunter2-of-the-upstream")])
-    log = DecisionLog(segments, redactor, most=most, dropped=lost.append)
+    log = DecisionLog(segments, redactor, most=most, dropped=lost.append, now=now)
     if start:
         log.start()
     return KeptLog(folder, log, lost)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -144,3 +145,25 @@ def test_what_callers_said_goes_before_what_signals_said(
     told: dict[str, object], worth: float | None, labels: list[Label]
 ) -> None:
     assert list(labels_of(recorded(**told), worth)) == labels
+
+
+async def test_a_record_waits_for_its_numbers_and_not_for_ever(tmp_path: Path) -> None:
+    """Two questions are still being embedded when they are settled: one comes, the other never does."""
+    policy, made = load(EXPLORING), numbers(7)()
+    known: dict[int, Numbers] = {}
+    kept = keep_log(tmp_path, start=False, now=lambda: 1_800_000_001.0)
+    kept.log.policy_loaded(policy, EXPLORING)
+    for i in range(3):
+        beside = Asked(0.0, str(i).encode(), numbers=partial(known.get, i) if i else None)
+        kept.log.settled(judged(policy, 0), settlement(i), beside)
+
+    kept.log._empty()
+    first = [record.request_id for record in kept.records()]
+    known[1] = made
+    kept.log._empty()
+    second = [record.request_id for record in kept.records()]
+    kept.log.start()
+    await kept.close()
+
+    assert (first, second) == (["req_0"], ["req_0", "req_1"])
+    assert [record.numbers for record in kept.records() if isinstance(record, DecisionRecord)] == [None, made, None]
