@@ -36,9 +36,11 @@ class Chapter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_broken(self) -> bool:
         """A guardrail that would roll back is broken, and it still goes on."""
-        return not self.standing.forced and any(
-            rail.act == "roll_back"
-            and self.whole.watched[trials.key(treatment, rail.name)].peak >= -math.log(rail.alpha)
+        if self.standing.forced:
+            return False
+        watched = self.whole.watched
+        return any(
+            rail.act == "roll_back" and watched[trials.key(treatment, rail.name)].peak >= -math.log(rail.alpha)
             for treatment, rail in trials.rails(self.experiment)
         )
 
@@ -53,7 +55,6 @@ def begin(experiment: Experiment, now: float) -> Chapter:
         begun_at=now,
         seen_at=now,
         trial=trials.begin(experiment),
-        standing=Standing(since=now),
     )
 
 

@@ -53,16 +53,9 @@ class Shared(Protocol):
     async def hear(self, name: str) -> Heard | None: ...
 
 
-class Part(msgspec.Struct, frozen=True):
-    """What one gateway tells of an experiment."""
-
-    print: str
-    trial: Trial
-
-
 class Keeper:
     """`shelf` None: nothing outlives the process. `shared` None: this gateway is alone. `hears_again`: requests that are asked
-    again are told of. `now` in seconds since the epoch."""
+    again are told of. `most` may wait to be taken in. `now` in seconds since the epoch."""
 
     def __init__(
         self,
@@ -71,11 +64,13 @@ class Keeper:
         shelf: Shelf | None = None,
         shared: Shared | None = None,
         hears_again: bool = False,
+        most: int = QUEUE,
     ) -> None:
         self._now = now
         self._shelf = shelf
         self._shared = shared
         self._hears_again = hears_again
+        self._most = most
         self._bench = Bench()
         self._waiting: deque[Event] = deque()
         self._woken = asyncio.Event()
@@ -94,7 +89,7 @@ class Keeper:
 
     def settled(self, experiments: Sequence[Experiment], judged: Judged, settlement: Settlement) -> None:
         """A request that was decided by a policy with these experiments is over. Returns at once."""
-        if len(self._waiting) >= QUEUE:
+        if len(self._waiting) >= self._most:
             self.dropped += 1
             return
         self._waiting.append(self._over(experiments, judged, settlement))
@@ -107,7 +102,7 @@ class Keeper:
 
     def told(self, tenant: str, request_id: str, values: Mapping[str, Value]) -> None:
         """Something was said of an earlier request of this tenant. Returns at once."""
-        if self._experiments and values and len(self._waiting) < QUEUE:
+        if self._experiments and values and len(self._waiting) < self._most:
             self._waiting.append(Told(tenant, request_id, values))
             self._woken.set()
 
@@ -195,17 +190,17 @@ class Keeper:
             self._shelf.write(chapter)
 
     async def _exchange(self) -> None:
-        """With other gateways. What they tell of another experiment under the same name is left alone."""
+        """With other gateways that have the same experiment."""
         if self._shared is None:
             return
         for name, chapter in list(self._bench.chapters.items()):
-            heard = await self._shared.hear(name)
+            known_as = f"{name}:{chapter.print}"
+            heard = await self._shared.hear(known_as)
             if heard is not None:
                 standing = None if heard.standing is None else msgspec.json.decode(heard.standing, type=Standing)
-                self._bench.hear(name, others_of(chapter, heard), standing)
+                self._bench.hear(name, others_of(heard), standing)
             own = self._bench.chapters[name]
-            part = msgspec.json.encode(Part(own.print, own.trial))
-            await self._shared.tell(name, part, msgspec.json.encode(own.standing))
+            await self._shared.tell(known_as, msgspec.json.encode(own.trial), msgspec.json.encode(own.standing))
 
     def _tell_standings(self) -> None:
         """The next decision knows how they stand; a person reads it in the process's log."""
@@ -245,14 +240,13 @@ def without_unit(experiments: Sequence[Experiment], judged: Judged) -> Iterator[
             yield experiment.name
 
 
-def others_of(chapter: Chapter, heard: Heard) -> Trial | None:
-    """The parts of other gateways as one; a part that is of another experiment, or of a newer kind, is left out."""
+def others_of(heard: Heard) -> Trial | None:
+    """The parts of other gateways as one; a part that cannot be read here is left out."""
     known: Trial | None = None
     for told in heard.parts:
         try:
-            part = msgspec.json.decode(told, type=Part)
+            part = msgspec.json.decode(told, type=Trial)
         except msgspec.MsgspecError:
             continue
-        if part.print == chapter.print:
-            known = part.trial if known is None else trials.merged(known, part.trial)
+        known = part if known is None else trials.merged(known, part)
     return known

@@ -12,8 +12,8 @@ State = Literal["running", "decided", "held", "stopped", "promoted"]
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """`since` in seconds since the epoch. decided: the verdict waits for a person; held: something is wrong, and nothing is
-    concluded; stopped and promoted: everybody gets `variant`."""
+    """`since` in seconds since the epoch, 0 of one that goes on as it began. decided: the verdict waits for a person; held:
+    something is wrong, and nothing is concluded; stopped and promoted: everybody gets `variant`."""
 
     state: State = "running"
     variant: str = ""
