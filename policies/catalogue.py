@@ -80,6 +80,7 @@ class Speaks(msgspec.Struct, frozen=True, kw_only=True):
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """A named entry that can answer. Exactly one of `at` (replica base URLs) and `run` (an engine here) is set; neither where
     replicas announce themselves. `found_by` "dns": each address behind the names of `at` is a replica.
+    `events` is the port at which its servers publish what they hold.
 
     `worker`: its replicas are workers of ours, which tell what they hold. `head` is the head of the difficulty artefact
     that speaks for this model.
@@ -95,6 +96,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     worker: bool = False
     found_by: FoundBy = ""
     watch: Watch = "off"
+    events: int | None = None
     price: Price = Price()
     fits: Fits = Fits()
     can: frozenset[Ability] = frozenset()

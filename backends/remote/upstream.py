@@ -31,6 +31,9 @@ class Key(Protocol):
     def reveal(self) -> str: ...
 
 
+Knows = Callable[[Prepared], int | None]
+"""Tokens of a prompt that the server holds, where that is known for sure."""
+
 Heeds = Callable[[UpstreamCall, Mapping[str, str]], None]
 
 
@@ -38,9 +41,9 @@ class RemoteUpstream:
     """`model` is the catalogue's name, `serves` the server's own name for it, `at` its base URL.
 
     The key goes to the origin of `at` and nowhere else. `dialect` is the server's, Chat Completions with `habits` where none
-    is given. `heeds` hears the headers of every good answer. `salt_field` of the body keeps the caches of tenants apart,
-    where the server has such a field. Raises ValueError when `at` is no http(s) address, or when no header could carry the
-    key.
+    is given. `heeds` hears the headers of every good answer, `knows` says what the server holds. `salt_field` of the body
+    keeps the caches of tenants apart, where the server has such a field. Raises ValueError when `at` is no http(s) address,
+    or when no header could carry the key.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class RemoteUpstream:
         dialect: ServerDialect | None = None,
         heeds: Heeds = lambda call, headers: None,
         salt_field: str = "",
+        knows: Knows = lambda prepared: None,
     ) -> None:
         self._serves = serves or model
         self._dialect = dialect or ChatServer(model, self._serves, habits or Habits())
@@ -63,6 +67,7 @@ class RemoteUpstream:
         self._key = _checked(key, model)
         self._heeds = heeds
         self._salt_field = salt_field
+        self._knows = knows
         self._running = 0
         self._queued_tokens = 0
         self._why_not = ""
@@ -78,8 +83,8 @@ class RemoteUpstream:
         )
 
     def resident_tokens(self, prepared: Prepared) -> int | None:
-        """A server does not say what it holds."""
-        return None
+        """A server does not say what it holds, unless somebody hears it."""
+        return self._knows(prepared)
 
     def load(self) -> Load:
         """What this process has in flight here; `queued_tokens` are of prompts that no content has answered yet."""
@@ -101,6 +106,13 @@ class RemoteUpstream:
         headers = {**self._headers(), "accept": accept}
         target = f"{self._path}{path}" if of_api else path
         return await self._transport.open(HttpRequest("GET", self._origin, target, tuple(headers.items())), connect_s)
+
+    async def post(self, path: str, body: bytes, connect_s: float) -> Response:
+        """A page of the same server beside its API. Raises TransportError."""
+        headers = {**self._headers(), "accept": "application/json", "content-type": "application/json"}
+        return await self._transport.open(
+            HttpRequest("POST", self._origin, path, tuple(headers.items()), body), connect_s
+        )
 
     async def count(self, request: ChatRequest, limits: TimeLimits) -> int | None:
         """The prompt's length as the server counts it; None where it cannot be asked. Raises `UpstreamError`."""

@@ -4,20 +4,17 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from backends.probes.watch import ServerWatch
-from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
-from backends.worker.upstream import WorkerUpstream
 from gateway.control.reload import PolicyRefused
 from gateway.extras import needs
 from gateway.live.classifier import Classifiers
 from gateway.live.in_force import Live
+from gateway.live.remote import built_from, remote_replica
 from gateway.live.replicas import Replica
 from gateway.live.sharing import Sharing
-from gateway.live.speech import dialect_of, made_of
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
-from policies.catalogue import Model, SecretRef, Watch
+from policies.catalogue import Model, SecretRef
 from policies.language.load import load_policy
 from policies.policy import Policy
 
@@ -117,47 +114,16 @@ class LiveBuilder:
     def _remote(self, model: Model, at: str) -> Replica:
         """Nothing is connected until the first request."""
         key = read_secret(model.key) if model.key is not None else None
-        built_from = (
-            model.name,
-            at,
-            model.serves,
-            made_of(model),
-            model.worker,
-            model.key,
-            key,
-            model.watch,
-            model.found_by,
-        )
         if model.key is not None and key is None:
-            return Replica(model.name, at, built_from, lacks=lack_of(model.key), is_found=bool(model.found_by))
-        opening = (
-            WorkerUpstream
-            if model.worker
-            else partial(RemoteUpstream, dialect=dialect_of(model), salt_field=model.speaks.salt)
-        )
+            lacks, is_found = lack_of(model.key), bool(model.found_by)
+            return Replica(model.name, at, built_from(model, at, key), lacks=lacks, is_found=is_found)
         try:
-            upstream = opening(model=model.name, at=at, transport=self._transport, serves=model.serves, key=key)
+            replica = remote_replica(model, at, key, self._transport)
         except ValueError as error:
             raise BadSettings(f"the model {model.name}: {error}") from None
-        replica = Replica(model.name, at, built_from, upstream=upstream, is_found=bool(model.found_by))
         if self._sharing is not None:
             replica.tells = self._sharing.tells
-        if isinstance(upstream, WorkerUpstream):
-            replica.hear, replica.marker = upstream.hear, upstream
-        elif model.watch != "off":
-            watch(replica, upstream, model.watch)
         return replica
-
-
-def watch(replica: Replica, server: RemoteUpstream, asked: Watch) -> None:
-    """The server is asked how it is between requests."""
-    if asked == "off":
-        return
-    if asked == "ready":
-        replica.probe = server.probe
-        return
-    found = ServerWatch(server, asked)
-    replica.with_others, replica.probe = found.with_others, found.probe
 
 
 def refuse_unshared(policy: Policy) -> None:

@@ -64,7 +64,7 @@ def meaning(draft: Draft) -> Iterator[Problem]:
 def catalogue(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
     """Models that cannot be: neither or both of `at` and `run`; routes that ask of a model what it cannot do."""
     for name, model in models.items():
-        if model.found_by or model.watch != "off":
+        if model.found_by or model.watch != "off" or model.events is not None:
             yield from _elsewhere(draft, name, model)
         if model.found_by != "announced" and bool(model.at) == (model.run is not None):
             yield draft.at_key(("models", name), "needs exactly one of at and run")
@@ -90,6 +90,8 @@ def _elsewhere(draft: Draft, name: str, model: Model) -> Iterator[Problem]:
         yield draft.at_key((*here, "at"), "has no use: its replicas announce themselves")
     if model.found_by == "dns" and any(not address.startswith("http://") for address in model.at):
         yield draft.at_key((*here, "at"), "needs http:// where names are resolved: no certificate is for an address")
+    if model.events is not None and model.watch != "vllm":
+        yield draft.at_key((*here, "events"), "stands beside watch: vllm; other servers publish none that we understand")
     if model.watch != "off" and (model.run is not None or model.worker):
         yield draft.at_key((*here, "watch"), "has no use: our own engine tells by itself")
 

@@ -106,6 +106,7 @@ def _model(name: str, entry: ModelEntry) -> Model:
         worker=entry.worker or entry.replicas == "announced",
         found_by="" if entry.replicas == "listed" else entry.replicas,
         watch=entry.watch,
+        events=entry.events,
         price=_price(entry.price),
         fits=Fits() if fits is None else Fits(fits.context, fits.output),
         can=silent if entry.can is None else frozenset(entry.can),

@@ -145,6 +145,13 @@ class ModelEntry(Closed):
         description="What its servers are asked once a second: nothing, whether they list models, or their own metrics.",
         examples=["vllm"],
     )
+    events: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="With `watch: vllm`, the port at which its servers publish KV events (ZeroMQ); needs the extra vllm-events.",
+        examples=[5557],
+    )
     serves: str | None = Field(default=None, min_length=1, description="The name it has there.", examples=["qwen3-8b"])
     key: SecretText | None = Field(
         default=None, description="Where its API key stands, never the key itself.", examples=["env:LARGE_API_KEY"]
