@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from policies.language.sections.models import ModelEntry
 
 PLACES = ("at", "run")
-OF_A_PLACE = (*PLACES, "worker", "key", "serves", "dialect", "speaks")
+OF_A_PLACE = (*PLACES, "worker", "replicas", "watch", "events", "key", "serves", "dialect", "speaks")
 """Facts of where a model runs: they stay behind when it moves."""
 
 
@@ -25,7 +25,8 @@ def inherited(models: Mapping[str, ModelEntry], name: str) -> ModelEntry:
 
 
 def _moves(own: Mapping[str, object], parent: ModelEntry) -> bool:
-    return ("run" in own and parent.at is not None) or ("at" in own and parent.run is not None)
+    is_elsewhere = parent.at is not None or parent.replicas == "announced"
+    return ("run" in own and is_elsewhere) or ("at" in own and parent.run is not None)
 
 
 def circle(models: Mapping[str, ModelEntry], name: str) -> str:

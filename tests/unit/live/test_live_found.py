@@ -151,6 +151,20 @@ async def test_this_machine_has_an_address_and_nothing_is_behind_a_name_that_can
     assert list(await resolved("no-such-name.invalid", 80)) == []
 
 
+def test_who_is_like_a_model_that_is_found_and_runs_here_takes_nothing_of_its_place():
+    models = {
+        "there": {"replicas": "announced", "price": {"input": "$1/M", "output": "$2/M"}},
+        "here": {"like": "there", "run": {"weights": "w"}},
+    }
+    text = json.dumps({"policy": 1, "models": models, "routes": [{"use": "here"}]})
+
+    loaded = load_policy(text, name="p", calibrate=no_classifier)
+
+    assert loaded.policy is not None, loaded.problems
+    here = loaded.policy.models["here"]
+    assert (here.found_by, here.worker, here.price.output) == ("", False, 2_000_000)
+
+
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
