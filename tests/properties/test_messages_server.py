@@ -404,6 +404,25 @@ def test_a_prompt_is_the_same_prefix_whatever_only_its_own_dialect_has_words_for
     assert (odd.max_tokens, odd.stop, odd.stream) == (plain.max_tokens, plain.stop, plain.stream)
 
 
+@given(st.lists(st.sampled_from([3, 5]), max_size=8), st.booleans())
+def test_calls_that_are_told_in_turns_stay_apart(turns: list[int], again: bool) -> None:
+    """Blocks that overlap are none of the dialect's, and no reason to mix two calls up; nor is a number that comes twice."""
+    second = 3 if again else 5
+    opened = {"type": "content_block_start", "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {}}}
+    pieces = [
+        {"type": "content_block_delta", "index": at, "delta": {"type": "input_json_delta", "partial_json": str(at)}}
+        for at in turns
+    ]
+    events = [{**opened, "index": 3}, {**opened, "index": second}, *pieces]
+
+    chunks = [json.loads(event.data) for event in chunks_of(events) if isinstance(event, Wire)]
+
+    told = [call for chunk in chunks for call in chunk["choices"][0]["delta"]["tool_calls"]]
+    assert [call["index"] for call in told if "id" in call] == [0, 1]
+    for place, at in ((1, second), (0, 3))[: 1 if again else 2]:
+        assert "".join(c["function"]["arguments"] for c in told if c["index"] == place) == str(at) * turns.count(at)
+
+
 # --- whatever a server says
 
 

@@ -4,6 +4,8 @@ There is one choice, whatever the number of blocks; tool calls are numbered amon
 `reasoning_content`; its signature has no place there. The usage chunk comes at the end, to those who asked.
 """
 
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -16,6 +18,15 @@ from backends.messages import Event, FinishReason, Wire
 Delta = dict[str, Any]
 
 
+@dataclass(slots=True)
+class _Call:
+    """A call by its number among the calls. `whole` is the input that its block began with, `told` whether any was streamed."""
+
+    place: int
+    whole: str
+    told: bool = False
+
+
 class MessagesAsChunks:
     """One stream. `created` is in seconds of the epoch."""
 
@@ -24,9 +35,8 @@ class MessagesAsChunks:
         self._shows_usage = shows_usage
         self._counted = Counted()
         self._has_role = False
-        self._calls = 0
-        self._has_arguments = True
-        self._whole_input = b""
+        self._calls: dict[int, _Call] = {}
+        self._places = count()
         self.said_done = False
         self.is_whole = False
 
@@ -41,11 +51,11 @@ class MessagesAsChunks:
             self._head["id"] = event.message.id
             self._counted.take(bytes(event.message.usage))
         elif event.type == "content_block_start" and event.content_block is not None:
-            return self._began(event.content_block)
+            return self._began(event.index, event.content_block)
         elif event.type == "content_block_delta" and event.delta is not None:
-            return self._said(event.delta)
+            return self._said(event.index, event.delta)
         elif event.type == "content_block_stop":
-            return self._closed()
+            return self._closed(event.index)
         elif event.type == "message_delta":
             return self._ended(event)
         elif event.type == "message_stop":
@@ -61,29 +71,29 @@ class MessagesAsChunks:
         last = {**self._head, "choices": [], "usage": usage_object(usage)}
         return [Wire(msgspec.json.encode(last)), usage]
 
-    def _began(self, block: Block) -> list[Event]:
+    def _began(self, index: int, block: Block) -> list[Event]:
         if block.type != "tool_use":
             return self._words(block.text, block.thinking)
         whole = bytes(block.input)
-        self._whole_input = whole if whole not in (b"", b"null", b"{}") else b"{}"
-        self._has_arguments = False
-        self._calls += 1
-        return [self._call({"id": block.id, "type": "function", "function": {"name": block.name, "arguments": ""}})]
+        call = self._calls[index] = _Call(next(self._places), "{}" if whole in (b"", b"null") else whole.decode())
+        return [self._call(call, {"name": block.name, "arguments": ""}, id=block.id, type="function")]
 
-    def _said(self, piece: Piece) -> list[Event]:
+    def _said(self, index: int, piece: Piece) -> list[Event]:
         if piece.type != "input_json_delta":
             return self._words(piece.text, piece.thinking)
-        if not piece.partial_json:
+        call = self._calls.get(index)
+        if call is None or not piece.partial_json:
             return []
-        self._has_arguments = True
-        return [self._call({"function": {"arguments": piece.partial_json}})]
+        call.told = True
+        return [self._call(call, {"arguments": piece.partial_json})]
 
-    def _closed(self) -> list[Event]:
-        """A call whose arguments nobody streamed has those that its block began with."""
-        if self._has_arguments:
+    def _closed(self, index: int) -> list[Event]:
+        """A call whose input nobody streamed has the one that its block began with."""
+        call = self._calls.get(index)
+        if call is None or call.told:
             return []
-        self._has_arguments = True
-        return [self._call({"function": {"arguments": self._whole_input.decode()}})]
+        call.told = True
+        return [self._call(call, {"arguments": call.whole})]
 
     def _ended(self, event: StreamEvent) -> list[Event]:
         self._counted.take(bytes(event.usage))
@@ -97,8 +107,8 @@ class MessagesAsChunks:
         delta = {"content": text} if text else {"reasoning_content": thinking} if thinking else None
         return [] if delta is None else [self._chunk(delta)]
 
-    def _call(self, fragment: Delta) -> Wire:
-        return self._chunk({"tool_calls": [{"index": self._calls - 1, **fragment}]})
+    def _call(self, call: _Call, function: Delta, **head: str) -> Wire:
+        return self._chunk({"tool_calls": [{"index": call.place, **head, "function": function}]})
 
     def _chunk(self, delta: Delta, finish: FinishReason | None = None, met: Delta | None = None) -> Wire:
         shown = delta if self._has_role else {"role": "assistant", **delta}
