@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
             log.warning("%s at %s: %s: %s", call.model, call.replica, error.kind, error.message)
         outcome = outcome_of(error, stream=job.request.stream, content_sent=job.out.begun)
         if outcome.failed is not None:
-            await job.affinity.failed(call, outcome.failed, wait_of(error.headers))
+            await job.affinity.failed(call, outcome.failed, wait_of(error.headers, time.time()))
         job.failures.append((call, error))
         return outcome
     return Outcome(sent=True, content_sent=not given_up, given_up=given_up)

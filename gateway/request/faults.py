@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -147,16 +148,22 @@ def read_error(body: bytes) -> Told:
     )
 
 
-def wait_of(headers: Mapping[str, str]) -> float:
-    """Seconds after which an upstream wants to be asked again; 0.0 where it does not say, or says a date.
+def wait_of(headers: Mapping[str, str], now: float) -> float:
+    """Seconds after which an upstream wants to be asked again, 0.0 where it does not say. `now` in seconds of the epoch:
+    RFC 9110 section 10.2.3 lets it be a date.
 
-    >>> [wait_of({"retry-after": "30"}), wait_of({"retry-after": "30", "retry-after-ms": "1500"}), wait_of({})]
-    [30.0, 1.5, 0.0]
+    >>> wait_of({"retry-after": "30"}, 0), wait_of({"retry-after": "30", "retry-after-ms": "1500"}, 0), wait_of({}, 0)
+    (30.0, 1.5, 0.0)
+    >>> wait_of({"retry-after": "Thu, 01 Jan 1970 00:00:07 GMT"}, 2.0)
+    5.0
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         if SECONDS.fullmatch(headers.get(name, "")):
             return float(headers[name]) * unit
-    return 0.0
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def text_or_none(value: object) -> str | None:

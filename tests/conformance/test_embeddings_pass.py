@@ -15,6 +15,8 @@ from servers.plain_client import connected, head
 from servers.running_gateway import running_gateway
 from upstreams.fake_upstream import Received, Reply, Until, fake_upstream, json_reply, sse_reply
 
+from gateway.settings import Telemetry
+
 VECTORS = [[0.1, -2.5e-08, 1.0], [3.0, 4.25, -0.5]]
 
 
@@ -93,6 +95,20 @@ async def test_embeddings_are_spread_over_replicas_and_charged_by_their_input(tm
 
     assert sum(shares) == 8 or shares == {4}
     assert 'usage_input_tokens_total{gen_ai_response_model="e"} 72.0' in page, page
+
+
+async def test_spans_say_that_it_was_embeddings(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    told = Telemetry(traces="console", log="off")
+    async with (
+        fake_upstream(embedded) as upstream,
+        httpx.AsyncClient() as client,
+        running_gateway(policy(upstream.base), tmp_path, telemetry=told) as gateway,
+    ):
+        await client.post(f"{gateway.base}/v1/embeddings", json={"model": "e", "input": ["a"]})
+
+    spans = "".join(capfd.readouterr())
+    assert '"name": "embeddings e"' in spans
+    assert '"gen_ai.operation.name": "embeddings"' in spans
 
 
 async def test_who_leaves_is_not_embedded_any_further(tmp_path: Path) -> None:
