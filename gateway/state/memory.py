@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S, NO_MARKS, Prompt, Seen
+from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S, NO_MARKS, SPECULATIVE_TTL_S, Prompt, Seen
 
 NO_RECORDS: Mapping[int, float] = {}
 
@@ -39,6 +39,9 @@ class MemoryResidency:
 
     async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS) -> None:
         self.learn_now(replica, blocks, ttl_s)
+
+    def expect(self, replica: str, blocks: Sequence[bytes]) -> None:
+        self.learn_now(replica, blocks, SPECULATIVE_TTL_S)
 
     async def forget(self, replica: str) -> None:
         self.forget_now(replica)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_index import Found, RedisIndex
-from gateway.state.residency import NO_MARKS, Prompt, Seen
+from gateway.state.residency import NO_MARKS, SPECULATIVE_TTL_S, Prompt, Seen
 from gateway.state.store import Store
 
 
@@ -50,6 +50,11 @@ class RedisResidency:
         self._mirror.learn_now(replica, blocks, ttl_s)
         if blocks:
             await self._store.tell(lambda: self.index.learn(replica, blocks, ttl_s, marks))
+
+    def expect(self, replica: str, blocks: Sequence[bytes]) -> None:
+        self._mirror.expect(replica, blocks)
+        if blocks:
+            self._store.post(lambda: self.index.learn(replica, blocks, SPECULATIVE_TTL_S))
 
     async def forget(self, replica: str) -> None:
         """Also when Redis is away: the mirror forgets at once, and Redis is told before it is asked again."""

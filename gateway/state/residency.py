@@ -67,6 +67,10 @@ class Residency(Protocol):
         """
         ...
 
+    def expect(self, replica: str, blocks: Sequence[bytes]) -> None:
+        """`replica` was sent `blocks`, and will hold them. Nobody waits until others know."""
+        ...
+
     async def forget(self, replica: str) -> None:
         """`replica` lost its cache (it restarted or left). Constant time."""
         ...

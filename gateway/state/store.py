@@ -93,10 +93,16 @@ class Store:
 
     async def tell(self, work: Callable[[], Coroutine[None, None, T]]) -> None:
         """As `ask`, but late is no failure: what is told may take the server longer than a request waits."""
+        task = self.post(work)
+        if task is not None:
+            await asyncio.wait({task}, timeout=self._wait_s)
+
+    def post(self, work: Callable[[], Coroutine[None, None, T]]) -> "asyncio.Task[T] | None":
+        """Begun, and judged when it ends; None when the store is away."""
         task = self._exchange(work)
         if task is not None:
             task.add_done_callback(self._judge)
-            await asyncio.wait({task}, timeout=self._wait_s)
+        return task
 
     async def finish(self, work: Callable[[], Coroutine[None, None, T]]) -> T | None:
         """As `ask`, for what no request waits for: it may take its time."""
