@@ -7,7 +7,7 @@ weights of before, this one does.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -79,19 +79,3 @@ def assign(experiment: Experiment, unit: str) -> Assignment | None:
     variant = variant_of((*experiment.before, weights), f"{experiment.name}\0{experiment.salt}", unit)
     changes = next(found.changes for found in experiment.variants if found.name == variant)
     return Assignment(experiment.name, variant, unit, shares(weights)[variant], changes)
-
-
-def least_moved(old: Mapping[str, float], new: Mapping[str, float]) -> float:
-    """The least share of units that a change of weights can move.
-
-    >>> least_moved({"a": 50.0, "b": 50.0}, {"a": 80.0, "b": 20.0})
-    0.3
-    """
-    before, after = shares(old), shares(new)
-    return round(sum(max(0.0, before[name] - after.get(name, 0.0)) for name in before), 12)
-
-
-def moved(units: Iterable[str], salt: str, before: Sequence[Mapping[str, float]], new: Mapping[str, float]) -> float:
-    """The share of `units` that another variant gets when `new` weights follow `before`."""
-    pairs = [(variant_of(before, salt, unit), variant_of((*before, new), salt, unit)) for unit in units]
-    return sum(old != fresh for old, fresh in pairs) / len(pairs)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from policies.experiments.assign import assign, draw, least_moved, rendezvous, shares, variant_of
+from policies.experiments.assign import assign, draw, rendezvous, variant_of
 from policies.experiments.plan import Experiment, Variant
 
 UNITS = [f"unit-{i}" for i in range(2_000)]
@@ -131,10 +131,3 @@ def test_an_assignment_says_the_chance_that_it_had():
 
     assert found is not None
     assert found.propensity == {"v0": 0.9, "v1": 0.1}[found.variant]
-
-
-def test_the_least_that_moves_is_half_of_what_shares_differ_by():
-    old, new = {"a": 34.0, "b": 33.0, "c": 33.0}, {"a": 50.0, "b": 25.0, "d": 25.0}
-    differ = sum(abs(shares(old).get(name, 0) - shares(new).get(name, 0)) for name in {*old, *new}) / 2
-
-    assert least_moved(old, new) == pytest.approx(differ)

@@ -1,0 +1,1 @@
+"""Experiments under pressure: false stops, power, clusters, re-bucketing, canaries."""
