@@ -182,7 +182,7 @@ def open_decisions(asked: Decisions, redactor: Redactor, observer: Observer) -> 
 
 def secrets_of(settings: Settings, policy: Policy) -> list[Secret]:
     """What this process must never tell."""
-    keys = [read_secret(model.key) for model in policy.models.values() if model.key is not None]
+    keys = [read_secret(model.key) for model in policy.every_model if model.key is not None]
     return [key for key in (*keys, settings.state, settings.announce.state) if key is not None]
 
 
@@ -198,5 +198,6 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
         )
     except ValueError as error:
         raise BadSettings(f"telemetry: {error}") from None
-    observer.policy_loaded(policy.hash, [route.name for route in policy.routes], policy.models, policy.experiments)
+    models = [model.name for model in policy.every_model]
+    observer.policy_loaded(policy.hash, [route.name for route in policy.routes], models, policy.experiments)
     return observer

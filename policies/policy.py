@@ -126,10 +126,14 @@ class Difficulty(msgspec.Struct, frozen=True):
 
 
 class Affinity(msgspec.Struct, frozen=True):
-    """When a replica is too busy to keep a prefix: above `max_imbalance` x mean and `spill_after` over the least loaded."""
+    """When a replica is too busy to keep a prefix: above `max_imbalance` x mean and `spill_after` over the least loaded.
+
+    More than `spread_after` prompts that wait there for the same prefix make it worth computing elsewhere too.
+    """
 
     max_imbalance: float = 1.1
     spill_after: float = 4.0
+    spread_after: int = 1
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,6 +172,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         """Of `lines` those that are of this arm alone."""
         own = {route.name: lines.get(f"{arm}/{route.name}") for route in self.routes}
         return {route: line for route, line in own.items() if line is not None}
+
+    @property
+    def every_model(self) -> tuple[Model, ...]:
+        """Each model as the file and every variant has it."""
+        found = [model for part in (self, *self.arms.values()) for model in part.models.values()]
+        return tuple([model for i, model in enumerate(found) if model not in found[:i]])
 
     @property
     def units(self) -> frozenset[Unit]:

@@ -117,7 +117,7 @@ def lacks(policy: Policy) -> Iterator[str]:
     from backends.engine.store import WeightsMissing, resolve
 
     cache = Settings().cache_dir
-    for model in policy.models.values():
+    for model in policy.every_model:
         if model.key is not None and read_secret(model.key) is None:
             yield f"model {model.name}: {lack_of(model.key)}"
         if model.run is not None:

@@ -116,9 +116,8 @@ class Reloader:
             gateway.decisions.policy_loaded(policy, text)
         gateway.experiments.policy_loaded(policy)
         gateway.live, gateway.last_problem = fresh, ""
-        gateway.observer.policy_loaded(
-            policy.hash, [route.name for route in policy.routes], policy.models, policy.experiments
-        )
+        routes, models = [route.name for route in policy.routes], [model.name for model in policy.every_model]
+        gateway.observer.policy_loaded(policy.hash, routes, models, policy.experiments)
         log.info("policy %s (%s) is in force", policy.name, policy.hash)
         if self._retiring is not None:
             self._retiring.create_task(old.retire(), name=f"retire-policy-{old.policy.hash}")

@@ -138,6 +138,8 @@ class Keeper:
 
     async def step(self) -> None:
         """Everything that waits is taken in; once in a while it is judged, shared and kept."""
+        if not (self._loads or self._waiting or self._bench.chapters):
+            return
         await asyncio.to_thread(self._take)
         self._tell_standings()
         if self._bench.chapters and self._now() - self._looked_at >= LOOK_S:
