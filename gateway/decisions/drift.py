@@ -69,7 +69,8 @@ def chance_of(record: DecisionRecord, policy_of: PolicyOf) -> tuple[str, float] 
     if answered_by is None or not record.estimate.p_good:
         return None
     try:
-        head = policy_of(record.decision.policy_hash).models[answered_by.model].head
+        policy = policy_of(record.decision.policy_hash).arm(record.decision.assignments)
+        head = policy.models[answered_by.model].head
     except (OSError, ValueError):
         return None
     p = record.estimate.p_good.get(head)

@@ -43,15 +43,15 @@ class Evidence:
     told: list[FeedbackRecord] = field(default_factory=list)
     _lone: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def see(self, record: DecisionRecord, own: Policy, after: "Decided", before: "Decided | None") -> None:
-        """`own` is the policy that decided; `after` and `before` are what two others would have."""
+    def see(self, record: DecisionRecord, done: "Decided", after: "Decided", before: "Decided | None") -> None:
+        """`done` is what was decided; `after` and `before` are what two other policies would have."""
         if not isinstance(record.decision.choice, Call):
             return
         unit = record.snapshot.draw or -float(next(self._lone))
         self.keys.append((record.tenant, record.request_id))
         for rewards, predict in ((self.costs, foreseen), (self.qualities, hoped)):
-            than = None if before is None else sample(record, own, before, predict, unit)
-            rewards.append((sample(record, own, after, predict, unit), than))
+            than = None if before is None else sample(record, done, before, predict, unit)
+            rewards.append((sample(record, done, after, predict, unit), than))
 
     def cost(self) -> Verdict | None:
         """In micro-dollars a decision; None where nothing was decided."""
@@ -69,23 +69,27 @@ class Evidence:
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """A decision with the policy that made it."""
+    """A decision with the policy that made it: of an experiment, that of its variant."""
 
     policy: Policy
     decision: Decision
 
+    @classmethod
+    def by(cls, policy: Policy, decision: Decision) -> "Decided":
+        return cls(policy.arm(decision.assignments), decision)
 
-def sample(record: DecisionRecord, own: Policy, other: Decided, predict: Predict, unit: float) -> Sample:
+
+def sample(record: DecisionRecord, own: Decided, other: Decided, predict: Predict, unit: float) -> Sample:
     """The reward is the cost; whoever wants another puts it in."""
-    done = first_of(record.decision)
-    logged, target = chances(record.decision), chances(other.decision)
+    done = first_of(own.decision)
+    logged, target = chances(own.decision), chances(other.decision)
     shown = {model: p for model, p in target.items() if model in logged}
     return Sample(
         unit=unit,
         reward=float(record.outcome.microusd),
         logged=logged[done],
         target=target.get(done, 0.0),
-        predicted=predict(own, done, record),
+        predicted=predict(own.policy, done, record),
         expected=sum([p * predict(other.policy, model, record) for model, p in shown.items()]),
         open=1.0 - min(1.0, sum(shown.values())),
     )

@@ -58,7 +58,7 @@ def lessons(records: Iterable[Record], policy_of: PolicyOf, name: str) -> "Lesso
 
 def policy_at(policy_of: PolicyOf, record: DecisionRecord) -> Policy | None:
     try:
-        return policy_of(record.decision.policy_hash)
+        return policy_of(record.decision.policy_hash).arm(record.decision.assignments)
     except (OSError, ValueError):
         return None
 

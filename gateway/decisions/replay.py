@@ -104,14 +104,14 @@ def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy, than:
     was = would_be = 0.0
     left_out, evidence = LeftOut(), Evidence()
     for record, own in replayable(heard(records, evidence.told), policy_of, left_out):
-        fresh = decided_by(other, record)
-        old = None if than is None else decided_by(than, record)
-        evidence.see(record, own, fresh, old)
-        old_model, new_model = first_of(record.decision if old is None else old.decision), first_of(fresh.decision)
+        done = Decided.by(own, record.decision)
+        fresh, old = decided_by(other, record), done if than is None else decided_by(than, record)
+        evidence.see(record, done, fresh, None if than is None else old)
+        old_model, new_model = first_of(old.decision), first_of(fresh.decision)
         before[old_model] += 1
         after[new_model] += 1
-        was += charged(own if than is None else than, old_model, record)
-        would_be += charged(other, new_model, record)
+        was += charged(old.policy, old_model, record)
+        would_be += charged(fresh.policy, new_model, record)
         if old_model != new_model:
             flips[old_model, new_model] += 1
     return Comparison(
@@ -157,7 +157,7 @@ def heard(records: Iterable[Record], told: list[FeedbackRecord]) -> Iterator[Rec
 
 
 def decided_by(policy: Policy, record: DecisionRecord) -> Decided:
-    return Decided(policy, decide(policy, record.facts, record.estimate, record.snapshot))
+    return Decided.by(policy, decide(policy, record.facts, record.estimate, record.snapshot))
 
 
 def charged(policy: Policy, model: str, record: DecisionRecord) -> float:
