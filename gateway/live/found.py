@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from urllib.parse import urlsplit
 
+from backends.remote.address import api_base
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.live.sharing import Announced
@@ -23,6 +25,9 @@ MISSES_TO_EMPTY = 3
 restarted says so too."""
 
 MOST_REPLICAS = 1_024
+
+ADDRESS = re.compile(r"https?://[^\s/?#@]+[^\s?#@]*")
+LONGEST_ADDRESS = 300
 
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 """Host and port -> IP addresses; none when the name does not exist. Raises OSError when that cannot be told."""
@@ -87,7 +92,10 @@ class Finding:
     async def follow(self) -> None:
         """Until cancelled."""
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except Exception:
+                log.exception("replicas cannot be looked for; those that are known stay")
             await asyncio.sleep(LOOK_S)
 
     async def look(self) -> None:
@@ -100,7 +108,7 @@ class Finding:
         found = await self._seek(model)
         self._empty[known_as] = self._empty.get(known_as, 0) + 1 if found is not None and not found else 0
         if found or self._empty[known_as] >= MISSES_TO_EMPTY:
-            place(live, model, sorted(found or ())[:MOST_REPLICAS], self._one_of)
+            place(live, model, sorted(filter(is_address, found or ()))[:MOST_REPLICAS], self._one_of)
 
     def _one_of(self, model: Model, address: str) -> Replica:
         """The same one for every arm in which the model is the same."""
@@ -110,6 +118,21 @@ class Finding:
                 if there:
                     return there[0]
         return self._build(model, address)
+
+
+def is_address(found: str) -> bool:
+    """Whoever may write to the store announces what he likes; what is no address is passed over.
+
+    >>> [is_address(found) for found in ("http://10.0.0.1:8000/v1", "http://u:p@h/v1", "file:///etc", "http://h:x/v1")]
+    [True, False, False, False]
+    """
+    if len(found) > LONGEST_ADDRESS or not ADDRESS.fullmatch(found):
+        return False
+    try:
+        api_base(found)
+    except ValueError:
+        return False
+    return True
 
 
 def place(live: Live, model: Model, found: list[str], build: Callable[[Model, str], Replica]) -> None:

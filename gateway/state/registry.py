@@ -34,7 +34,7 @@ class Registry:
         """Addresses; None when the store does not say."""
         run = self._store.lane.run
         found = await self._store.finish(lambda: run(self._announced, [self._key(model)], [MOST_REPLICAS]))
-        return None if found is None else frozenset(address.decode() for address in found)
+        return None if found is None else frozenset(address.decode("utf-8", "replace") for address in found)
 
     def _key(self, model: str) -> str:
         return f"{self._store.tag}:replicas:{model}"

@@ -151,6 +151,26 @@ async def test_this_machine_has_an_address_and_nothing_is_behind_a_name_that_can
     assert list(await resolved("no-such-name.invalid", 80)) == []
 
 
+class Announced:
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = addresses
+
+    async def find(self, model: str) -> frozenset[str]:
+        assert model == "served-name"
+        return frozenset(self.addresses)
+
+
+async def test_what_is_announced_and_no_address_is_passed_over():
+    live = Live(policy(replicas="announced", serves="served-name"), {"m": ()})
+    registry = Announced(
+        "http://a:1/v1", "garbage", "ftp://a/v1", "http://user:word@a/v1", "http://a:x/v1", "http://" + "a" * 400
+    )
+
+    await Finding(lambda: live, Seekers(registry).seek, builder(Clock())).look()
+
+    assert names_of(live) == ["http://a:1/v1"]
+
+
 def test_who_is_like_a_model_that_is_found_and_runs_here_takes_nothing_of_its_place():
     models = {
         "there": {"replicas": "announced", "price": {"input": "$1/M", "output": "$2/M"}},
