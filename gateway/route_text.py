@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gateway.request.told import variants_of
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.explain import Row, explain, told_by
@@ -31,6 +32,8 @@ def _head(decision: Decision) -> Iterator[str]:
         yield f"answer    {choice.model} at {choice.replica}"
     yield f"why       {decision.reason}"
     yield f"route     {decision.route or 'none'} (policy {decision.policy_hash})"
+    if decision.assignments:
+        yield f"variant   {variants_of(decision)}"
 
 
 def _estimated(decision: Decision, estimate: Estimate) -> Iterator[str]:

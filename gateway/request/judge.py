@@ -85,7 +85,7 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     seen = await look_around(live, prepared, world)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
     look = partial(knowing, taken, forced) if forced else taken
-    estimate = await estimate_for(live, request, lambda span: unsettled(policy, facts, span, look()))
+    estimate = await estimate_for(live, request, lambda span: unsettled(live.policy, facts, span, look()))
     snapshot = look()
     began = time.perf_counter_ns()
     decision = decide(policy, facts, estimate, snapshot)
