@@ -1,8 +1,10 @@
 """What the clients speak with: a gateway before a fake upstream, one before noise, one before a model that calls."""
 
 import asyncio
+import base64
 import json
 import shutil
+import struct
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from typing import Any
 from engine.json_vocabulary import SIZE, VOCABULARY
 from engine.stub_models import PrefixModel, ScriptModel, StubVocabulary
 from servers.in_process import engine_of, gateway_around, in_process_gateway
-from servers.running_gateway import RunningGateway, one_model, running_gateway
+from servers.running_gateway import RunningGateway, running_gateway
 from upstreams.fake_upstream import (
     DONE,
     FakeUpstream,
@@ -68,7 +70,7 @@ class World:
 async def world(folder: Path) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         upstream = await stack.enter_async_context(fake_upstream(answer))
-        there = await stack.enter_async_context(running_gateway(one_model(upstream.base), made(folder, "there")))
+        there = await stack.enter_async_context(running_gateway(two_models(upstream.base), made(folder, "there")))
         noise, _ = await stack.enter_async_context(
             in_process_gateway(
                 PrefixModel(blocks=512, vocab_size=SIZE), VOCABULARY, made(folder, "noise"), Grammars(VOCABULARY, SIZE)
@@ -76,6 +78,14 @@ async def world(folder: Path) -> AsyncIterator[World]:
         )
         calls = await stack.enter_async_context(calling(made(folder, "calls")))
         yield World({"there": there, "noise": noise, "calls": calls}, upstream)
+
+
+def two_models(at: str) -> str:
+    """`m` chats and `e` embeds."""
+    return (
+        f"policy: 1\nmodels: {{m: {{at: '{at}/v1'}}, e: {{at: '{at}/v1', can: [embeddings]}}}}\n"
+        "routes: [{when: {has: embeddings}, use: e}, {use: m}]\n"
+    )
 
 
 def made(folder: Path, name: str) -> Path:
@@ -101,6 +111,8 @@ async def calling(folder: Path) -> AsyncIterator[RunningGateway]:
 def answer(got: Received) -> Reply:
     """As a real server would: by what the last message asks, and by what comes with it."""
     asked, streams = got.json, got.json.get("stream")
+    if got.path == "/v1/embeddings":
+        return vectors(asked["input"], packed=asked.get("encoding_format") == "base64")
     said = json.dumps(asked["messages"][-1]["content"])
     if "endless" in said:
         return sse_reply(text_chunk("a"), Until(asyncio.Event()))
@@ -113,6 +125,14 @@ def answer(got: Received) -> Reply:
     if asked.get("response_format"):
         return chat_either(SURE)(got)
     return chat_either("Hel", "lo")(got)
+
+
+def vectors(texts: Sequence[str], *, packed: bool) -> Reply:
+    """Numbers that single precision holds exactly; base64 where it is asked for."""
+    found = [[0.5, -2.0, float(place)] for place in range(len(texts))]
+    shown: list[Any] = [base64.b64encode(struct.pack("<3f", *v)).decode() for v in found] if packed else found
+    data = [{"object": "embedding", "index": place, "embedding": vector} for place, vector in enumerate(shown)]
+    return json_reply({"object": "list", "model": "e", "data": data, "usage": {"prompt_tokens": 2, "total_tokens": 2}})
 
 
 def call_of(name: str, arguments: str) -> dict[str, Any]:

@@ -49,7 +49,13 @@ async def test_a_client_reads_everything_as_what_it_is(client: str, tmp_path: Pa
 @pytest.mark.parametrize("client", ["openai", "anthropic"])
 async def test_the_official_clients_list_the_models(client: str, tmp_path: Path) -> None:
     async with world(tmp_path) as behind, seen_by(client, behind, {"there": ["models"]}) as seen:
-        assert seen["there"]["models"] == ["auto", "m"]
+        assert seen["there"]["models"] == ["auto", "m", "e"]
+
+
+@pytest.mark.parametrize("client", ["openai", "vercel_openai", "langchain_openai"])
+async def test_embeddings_come_in_the_encoding_that_each_client_asks_for(client: str, tmp_path: Path) -> None:
+    async with world(tmp_path) as behind, seen_by(client, behind, {"there": ["embeddings"]}) as seen:
+        assert seen["there"]["embeddings"] == [[0.5, -2.0, 0.0], [0.5, -2.0, 1.0]]
 
 
 async def test_the_official_client_reads_responses(tmp_path: Path) -> None:

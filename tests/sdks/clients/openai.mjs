@@ -1,6 +1,6 @@
 import OpenAI from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
-import { CUT, ENDLESS, HI, LOOK, ANSWER, WHERE_JSON, heard } from "./shared.mjs";
+import { ANSWER, CUT, ENDLESS, HI, LOOK, TEXTS, WHERE_JSON, heard } from "./shared.mjs";
 
 const TOOLS = [{ type: "function", function: { ...LOOK, parameters: WHERE_JSON } }];
 const SETTINGS = { model: "m", temperature: 0, max_tokens: 400 };
@@ -65,6 +65,11 @@ export const scenarios = {
     const text = { format: zodTextFormat(ANSWER, "answer") };
     const asked = { model: "m", temperature: 0, max_output_tokens: 400, input: "hi", text };
     return (await responses(base).parse(asked)).output_parsed;
+  },
+  async embeddings(base) {
+    const client = new OpenAI({ baseURL: `${base}/v1`, apiKey: "any", maxRetries: 0 });
+    const answer = await client.embeddings.create({ model: "e", input: TEXTS });
+    return answer.data.map((item) => [...item.embedding]);
   },
   async models(base) {
     const found = [];

@@ -6,6 +6,7 @@ export const ENDLESS = [{ role: "user", content: "endless" }];
 export const CUT = [{ role: "user", content: "cut" }];
 export const ANSWER = z.object({ sure: z.boolean() }); // some clients keep no more of a schema than types
 export const WHERE = z.object({ at: z.string() });
+export const TEXTS = ["a", "b"];
 export const LOOK = { name: "look", description: "Look at a place." };
 export const WHERE_JSON = { type: "object", properties: { at: { type: "string" } }, required: ["at"], additionalProperties: false };
 
