@@ -49,18 +49,19 @@ def sift(models: Iterable[Model], facts: Facts, snapshot: Snapshot) -> Sifted:
             dropped.append(Dropped(model.name, "healthy", "no replica of it is found"))
         if up:
             ready[model.name] = up
-    resting = list(at_rest(ready))
-    left = {(drop.model, drop.replica) for drop in resting}
-    awake = (
-        {name: tuple([s for s in up if (name, s.replica) not in left]) for name, up in ready.items()} if left else ready
-    )
-    return Sifted({name: up for name, up in awake.items() if up}, (*dropped, *resting))
+    rests = [bool(state.rests) for up in ready.values() for state in up]
+    if any(rests) and not all(rests):
+        return Sifted(awake(ready), (*dropped, *left_alone(ready)))
+    return Sifted(ready, tuple(dropped))
 
 
-def at_rest(ready: Mapping[str, tuple[ReplicaState, ...]]) -> Iterator[Dropped]:
-    """Who is left alone for a while: never everybody."""
-    if all(state.rests for up in ready.values() for state in up):
-        return
+def awake(ready: Mapping[str, tuple[ReplicaState, ...]]) -> dict[str, tuple[ReplicaState, ...]]:
+    """The same without who is left alone for a while."""
+    found = {name: tuple([state for state in up if not state.rests]) for name, up in ready.items()}
+    return {name: up for name, up in found.items() if up}
+
+
+def left_alone(ready: Mapping[str, tuple[ReplicaState, ...]]) -> Iterator[Dropped]:
     for name, up in ready.items():
         yield from (Dropped(name, "healthy", state.rests, state.replica) for state in up if state.rests)
 
