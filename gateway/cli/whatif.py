@@ -12,7 +12,7 @@ import typer
 from gateway.cli.classifier import needs_plots
 from gateway.cli.policy import Opened, PolicyArgument, opened
 from gateway.cli.terminal import fail, say, show_table
-from policies.policy import Choose, Expected, Target
+from policies.policy import Choose, Expected, Route, Target
 from policies.targets import Infeasible, Rung, dearest_within, mixes, solve, steps
 
 ROWS = 21
@@ -24,7 +24,8 @@ TARGET = re.compile(r"(?P<kind>cost|quality)\s*[:=]?\s*(?P<percent>\d+(?:\.\d+)?
 
 
 class WhatIf(msgspec.Struct, frozen=True):
-    """`now` is what `target` comes to; `nudged` what a little less and more cost would. `frontier` goes by cost."""
+    """`now` is what `target` comes to; `nudged` what a little less and more cost would. `frontier` goes by cost. `explored` is
+    what `now` comes to when the route's share of conversations is drawn from all of its models; None where nothing is."""
 
     route: str
     target: Target
@@ -32,6 +33,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     now: Expected
     nudged: Mapping[str, Expected]
     frontier: Sequence[Expected]
+    explored: Expected | None = None
 
 
 def whatif(
@@ -48,8 +50,8 @@ def whatif(
     Exit code 2 when the target cannot be held.
     """
     with needs_plots(plot), opened(policy) as found:
-        name, choose = chosen_route(found, route)
-        answer = look(name, aimed(choose, target), choose, rungs_of(found, choose))
+        chosen, choose = chosen_route(found, route)
+        answer = look(chosen.name, aimed(choose, target), choose, rungs_of(found, choose), chosen.explore)
     if plot:
         draw(answer, plot)
     if as_json:
@@ -57,14 +59,14 @@ def whatif(
     show(answer, choose.among)
 
 
-def chosen_route(found: Opened, wanted: str | None) -> tuple[str, Choose]:
-    routes = {route.name: route.choose for route in found.policy.routes if route.choose is not None}
+def chosen_route(found: Opened, wanted: str | None) -> tuple[Route, Choose]:
+    routes = {route.name: (route, route.choose) for route in found.policy.routes if route.choose is not None}
     if not routes:
         fail("no route of this policy chooses by difficulty, so there is nothing to weigh")
     name = wanted or next(iter(routes))
     if name not in routes:
         fail(f"no route {name!r} chooses by difficulty; there are: {', '.join(routes)}")
-    return name, routes[name]
+    return routes[name]
 
 
 def aimed(choose: Choose, wanted: str | None) -> Target:
@@ -88,7 +90,7 @@ def rungs_of(found: Opened, choose: Choose) -> Sequence[Rung]:
     return [Rung(name, choose.relative_cost[name], heads[name]) for name in choose.among]
 
 
-def look(route: str, target: Target, choose: Choose, rungs: Sequence[Rung]) -> WhatIf:
+def look(route: str, target: Target, choose: Choose, rungs: Sequence[Rung], explore: float = 0.0) -> WhatIf:
     """Costs are given against the target's model, which may be another than the one that the policy was solved against."""
     unit = choose.relative_cost[target.of]
     if not unit:
@@ -104,7 +106,21 @@ def look(route: str, target: Target, choose: Choose, rungs: Sequence[Rung]) -> W
         if (mix := dearest_within(frontier, solved.expected.cost_percent * factor)) is not None
     }
     shown = sorted([*steps(frontier, ROWS), solved.expected], key=lambda mix: mix.cost_percent)
-    return WhatIf(route, target, solved.loss, solved.expected, nudged, shown)
+    explored = exploring(solved.expected, ladder, target.of, explore) if explore else None
+    return WhatIf(route, target, solved.loss, solved.expected, nudged, shown, explored)
+
+
+def exploring(mix: Expected, ladder: Sequence[Rung], of: str, share: float) -> Expected:
+    """What a mix comes to when this share of it is answered by all models alike, but for the floors of conversations."""
+    best = sum(next(rung for rung in ladder if rung.model == of).p_good)
+    each = 1 / len(ladder)
+    cost = 100 * each * sum(rung.cost for rung in ladder)
+    quality = 100 * each * sum(sum(rung.p_good) for rung in ladder) / best if best else 100.0
+    return Expected(
+        (1 - share) * mix.cost_percent + share * cost,
+        (1 - share) * mix.quality_percent + share * quality,
+        {model: (1 - share) * part + share * each for model, part in mix.shares.items()},
+    )
 
 
 def draw(answer: WhatIf, path: Path) -> None:
@@ -127,6 +143,13 @@ def show(answer: WhatIf, among: Sequence[str]) -> None:
         say(
             f"{what} cost ({mix.cost_percent:.1f}%) would be {gain:+.2f} points of quality ({mix.quality_percent:.1f}%)"
         )
+    say_explored(answer)
+
+
+def say_explored(answer: WhatIf) -> None:
+    if answer.explored is not None:
+        mix = answer.explored
+        say(f"with what it explores: cost {mix.cost_percent:.1f}%, quality {mix.quality_percent:.1f}%")
 
 
 def _rows(answer: WhatIf, among: Sequence[str]) -> Iterator[tuple[str, ...]]:

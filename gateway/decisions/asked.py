@@ -33,8 +33,8 @@ def asked(
     found = Asked(now, key_of(request, principal, secret))
     if request.asks != "chat":
         return found
-    wanted = wanted_of(request)
-    if wanted.json:
+    wanted = wanted_of(request) if request.response_format else None
+    if wanted is not None and wanted.json:
         found.wanted, found.ear = wanted, Listener()
     if estimates is not None and request.model == AUTO:
         found.numbers = estimates.numbers(question_of(request))

@@ -45,6 +45,19 @@ def test_the_target_stands_among_the_mixes_and_a_little_more_buys_what_the_front
     assert less.quality_percent < answer.now.quality_percent < more.quality_percent
 
 
+def test_what_exploring_comes_to_lies_between_the_mix_and_all_models_alike() -> None:
+    """Both together cost 60 % of large and are good three times in four."""
+    plain = look("chat", LADDER.target, LADDER, RUNGS)
+
+    half = look("chat", LADDER.target, LADDER, RUNGS, explore=0.5).explored
+
+    assert plain.explored is None
+    assert half is not None
+    assert half.cost_percent == pytest.approx((plain.now.cost_percent + 60) / 2)
+    assert half.quality_percent == pytest.approx((plain.now.quality_percent + 74.75) / 2)
+    assert half.shares["small"] == pytest.approx((plain.now.shares["small"] + 0.5) / 2)
+
+
 def test_another_model_may_be_the_measure() -> None:
     answer = look("chat", Target("cost", 150, "small"), LADDER, RUNGS)
 
