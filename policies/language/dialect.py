@@ -24,5 +24,5 @@ def spoken(draft: Draft, name: str, model: Model) -> Iterator[Problem]:
         told = f"has {', '.join(lacks)}, which cannot be asked for in the dialect {model.dialect}"
         yield draft.at_key((*here, "can"), told)
     if model.fits.output is None:
-        told = f"needs fits: {{output: ...}}: every request of the dialect {model.dialect} has a limit, also where a client has none"
+        told = f"needs fits: {{output: ...}}: in {model.dialect} every request has a limit, also where its client states none"
         yield draft.at_key(here, told)

@@ -14,7 +14,9 @@ def told(value: dict[str, Any]) -> bytes:
 def start(**usage: int) -> bytes:
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "theirs", "content": []}
     counts = {"input_tokens": 7, "output_tokens": 1, **usage}
-    return told({"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None, "usage": counts}})
+    return told(
+        {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None, "usage": counts}}
+    )
 
 
 def block(index: int, opening: dict[str, Any], *deltas: dict[str, Any]) -> bytes:
