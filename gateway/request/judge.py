@@ -82,7 +82,7 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
     if unable or units:
         facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
-    seen = await look_around(live, prepared, world)
+    seen = await look_around(live, asked_of(live, request), prepared, world)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
     look = partial(knowing, taken, forced) if forced else taken
     estimate = await estimate_for(live, request, lambda span: unsettled(live.policy, facts, span, look()))
@@ -117,12 +117,16 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Contain
     `unable` to be asked. Embeddings have neither."""
     if request.asks == "embeddings":
         return {}
-    asked = [request.model] if request.model in live.replicas else list(live.replicas)
-    able = [live.replicas[model] for model in asked if model not in unable]
+    able = [live.replicas[model] for model in asked_of(live, request) if model not in unable]
     readers = [group[0] for group in able if group and reads_prompt(group)]
     if readers and max(len(request.raw), len(request.native.body) if request.native else 0) > LONG_PROMPT_BYTES:
         return await asyncio.to_thread(_prepare, readers, request, salt)
     return _prepare(readers, request, salt)
+
+
+def asked_of(live: Live, request: ChatRequest) -> list[str]:
+    """The models that may answer, by what the client asks for."""
+    return [request.model] if request.model in live.replicas else list(live.replicas)
 
 
 def reads_prompt(replicas: tuple[Replica, ...]) -> bool:

@@ -1,6 +1,6 @@
 """Step 6: one read of the world, as values. The in-flight ledger and every engine's own word, at one instant."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -30,18 +30,24 @@ class World:
     forced: Callable[[], Mapping[str, str]] = dict
 
 
-async def look_around(live: Live, prepared: Mapping[str, Prepared], world: World) -> Mapping[str, Seen]:
+UNMEASURED = Prepared(tokens=0, exact=False)
+"""What has no prefix (an embedding), and still goes where there is least to do."""
+
+
+async def look_around(
+    live: Live, models: Iterable[str], prepared: Mapping[str, Prepared], world: World
+) -> Mapping[str, Seen]:
     """For every model with a choice of remote replicas: what they were sent before, and what other gateways gave them to
     do. One round trip for all of them, which also tells what others learnt of where the prompt lies."""
     asked = {
-        model: _prompt(group, measured)
-        for model, measured in prepared.items()
+        model: _prompt(group, prepared.get(model, UNMEASURED))
+        for model in models
         if has_choice(group := live.replicas[model])
     }
     seen = dict(zip(asked, await world.residency.look(tuple(asked.values())), strict=True)) if asked else {}
     for model, prompt in asked.items():
         for replica in live.replicas[model]:
-            _heed(replica, prepared[model], prompt, seen[model])
+            _heed(replica, prepared.get(model, UNMEASURED), prompt, seen[model])
     return seen
 
 

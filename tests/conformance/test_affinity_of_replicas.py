@@ -56,13 +56,22 @@ async def test_what_one_gateway_sent_another_one_knows_through_a_shared_store(tm
         async with (
             fake_upstream(chat_either("A")) as a,
             fake_upstream(chat_either("B")) as b,
-            running_gateway(two_replicas(a.base, b.base), tmp_path / "first", state=state) as first,
-            running_gateway(two_replicas(a.base, b.base), tmp_path / "second", state=state) as second,
+            running_gateway(
+                two_replicas(a.base, b.base), tmp_path / "first", state=state, state_wait_ms=1_000
+            ) as first,
+            running_gateway(
+                two_replicas(a.base, b.base), tmp_path / "second", state=state, state_wait_ms=1_000
+            ) as second,
             httpx.AsyncClient(timeout=10) as client,
         ):
             for number in range(6):
-                assert await ask(first, client, f"{number} {LONG}") == 200
-                assert await ask(second, client, f"{number} {LONG}") == 200
+                text = f"{number} {LONG}"
+                assert await ask(first, client, text) == 200
+                body = {"model": "auto", "messages": [{"role": "user", "content": text}]}
+                async with asyncio.timeout(5):
+                    while not await is_known(client, f"{second.base}/v1/route", body):  # noqa: ASYNC110  only asking tells
+                        await asyncio.sleep(0.005)
+                assert await ask(second, client, text) == 200
             bodies = [[got.body for got in upstream.received] for upstream in (a, b)]
 
     assert sorted(map(len, bodies))[0] > 0
@@ -107,8 +116,13 @@ async def test_one_tenants_prefix_says_nothing_about_anothers(tmp_path: Path) ->
     assert all("no prefix" in why for why in resident["two"])
 
 
-async def believed(client: httpx.AsyncClient, url: str, body: dict[str, object], key: str) -> list[str]:
+async def believed(client: httpx.AsyncClient, url: str, body: dict[str, object], key: str = "") -> list[str]:
     """What the decision says of the prefix at each candidate."""
     answer = (await client.post(url, json=body, headers={"x-api-key": key})).json()
     terms = [term for candidate in answer["decision"]["candidates"] for term in candidate["terms"]]
     return [term["why"] for term in terms if term["name"] == "affinity"]
+
+
+async def is_known(client: httpx.AsyncClient, url: str, body: dict[str, object]) -> bool:
+    """Whether anybody is believed to hold the prompt."""
+    return any("no prefix" not in why for why in await believed(client, url, body))
