@@ -15,17 +15,30 @@ from backends.engine.sampler import Sampler
 from backends.engine.scheduler import Chunk
 from backends.engine.sequence import Sequence
 
-TRY_SHARE = 0.005
+TRY_SHARE = 0.003
 """Of all time, for drafts that by what is known do not pay."""
 PURSE_STEPS = 32
 """At most this many steps' worth of it are saved up, so that an idle hour is not followed by a burst of tries."""
-FRUITLESS = 32
-"""After so many steps in which nothing was drafted, a crowd is looked at only every `SELDOM`th step."""
-SELDOM = 4
+FRUITLESS = 16
+"""After so many looks at which nothing was worth a draft, a crowd is looked at less and less often."""
+SELDOM = 16
+"""Steps from one such look to the next at most: they double with every look."""
 CROWD = 4
 """From so many sequences on, looking at all of them costs a share of a step that shows."""
+LAG = 0.005
+"""Of its own time, how far a sequence may fall behind where it would be without drafts, by the rows of others."""
+MANY = 6
+"""From so many sequences on this is held: few streams share what they gain soon enough, as their turns to repeat come."""
 PAID_BACK = 0.2
 """Reading what a draft model has missed may take this share of the time that the rest of the answer takes at most."""
+
+
+@dataclass(slots=True)
+class Lead:
+    """How far a sequence is before where it would be without drafts, in seconds, and when it began on the clock of steps."""
+
+    seconds: float
+    began_s: float
 
 
 class Costs(Protocol):
@@ -51,15 +64,21 @@ class Speculator:
     spent_s: float = 0.0
     acceptance: Acceptance = field(init=False)
     _grades: dict[int, int] = field(default_factory=dict)
+    _leads: dict[int, Lead] = field(default_factory=dict)
     _purse_s: float = 0.0
+    _step_s: float = 0.0
     _token_s: float = 0.0
     _fruitless: int = 0
+    _gap: int = 1
+    _rested: int = 0
 
     def __post_init__(self) -> None:
         self.acceptance = Acceptance(list(self.drafter.first_chances))
 
     def begin(self, job_id: int, sampler: Sampler) -> None:
+        """What comes new may be worth drafts where the others are not, so the next look is soon."""
         self.drafter.begin(job_id, sampler)
+        self._gap = min(self._gap, 2)
 
     @property
     def speedup(self) -> float:
@@ -67,14 +86,15 @@ class Speculator:
 
     def propose(self, decoding: Seq[Sequence]) -> list[list[int]]:
         step_s = self.costs.seconds(len(decoding))
-        self._token_s = step_s / len(decoding)
+        self._step_s, self._token_s = step_s, step_s / len(decoding)
         self._purse_s = min(self._purse_s + TRY_SHARE * step_s, PURSE_STEPS * step_s)
-        is_idle = self._rests(len(decoding)) or self._is_hopeless(decoding)
-        drafts = [[] for _ in decoding] if is_idle else self._drafts(decoding)
-        self._fruitless = 0 if any(drafts) else self._fruitless + 1
+        drafts = [] if self._rests(len(decoding)) else self._drafts(decoding)
+        spent_s = self._spent_s(drafts) if any(drafts) else step_s
         self.plain_s += step_s
-        self.spent_s += self._spent_s(drafts)
-        return drafts
+        self.spent_s += spent_s
+        if spent_s > step_s:
+            self._hold_up(decoding, spent_s - step_s)
+        return drafts or [[] for _ in decoding]
 
     def learn(self, chunk: Chunk, accepted: int) -> None:
         """What became of the drafts of a chunk."""
@@ -84,17 +104,37 @@ class Speculator:
         self.proposed += proposed
         self.accepted += accepted
         self.plain_s += accepted * self._token_s
+        self._lead(chunk.sequence).seconds += accepted * self._step_s
         self.acceptance.learn(job_id, self._grades[job_id], proposed, accepted)
 
     def forget(self, job_id: int) -> None:
         self.drafter.forget(job_id)
         self.acceptance.forget(job_id)
         self._grades.pop(job_id, None)
+        self._leads.pop(job_id, None)
+
+    def _rests(self, many: int) -> bool:
+        """A crowd for which nothing has paid for long is not looked at in every step."""
+        self._rested += 1
+        if many >= CROWD and self._rested < self._gap:
+            return True
+        self._rested = 0
+        return False
+
+    def _note(self, is_worth: bool) -> None:
+        """What came of a look."""
+        self._fruitless = 0 if is_worth else self._fruitless + 1
+        self._gap = 1 if self._fruitless < FRUITLESS else min(SELDOM, 2 * self._gap)
 
     def _drafts(self, decoding: Seq[Sequence]) -> list[list[int]]:
+        if self._is_hopeless(decoding):
+            self._note(is_worth=False)
+            return []
         outlooks = [self._outlook(sequence) for sequence in decoding]
         chances = [self._chances(sequence, outlook) for sequence, outlook in zip(decoding, outlooks, strict=True)]
-        lengths = worthwhile(chances, self.costs.seconds, self.drafter.seconds).lengths
+        spare = [self._spare_s(sequence) for sequence in decoding] if len(decoding) >= MANY else []
+        lengths = worthwhile(chances, self.costs.seconds, self.drafter.seconds, spare).lengths
+        self._note(any(lengths))
         self._try_another(outlooks, chances, lengths)
         return self._guess(decoding, outlooks, lengths)
 
@@ -102,10 +142,6 @@ class Speculator:
         lengths = [len(draft) for draft in drafts]
         passes = [sum(length > depth for length in lengths) for depth in range(max(lengths))]
         return self.costs.seconds(len(drafts) + sum(lengths)) + sum(map(self.drafter.seconds, passes))
-
-    def _rests(self, many: int) -> bool:
-        """A crowd for which nothing has paid for long is not looked at in every step."""
-        return many >= CROWD and self._fruitless >= FRUITLESS and self._fruitless % SELDOM != 0
 
     def _is_hopeless(self, decoding: Seq[Sequence]) -> bool:
         """Whether not even the most trusted guesses, one for each sequence, would pay, nor one be tried."""
@@ -124,6 +160,20 @@ class Speculator:
         outlook = self.drafter.outlook(sequence, at_most)
         catch_up_s = self.drafter.seconds(outlook.behind) if outlook.behind else 0.0
         return outlook if catch_up_s <= PAID_BACK * self._token_s * sequence.room else NOTHING
+
+    def _hold_up(self, decoding: Seq[Sequence], seconds: float) -> None:
+        for sequence in decoding:
+            self._lead(sequence).seconds -= seconds
+
+    def _lead(self, sequence: Sequence) -> Lead:
+        found = self._leads.get(sequence.job_id)
+        if found is None:
+            found = self._leads[sequence.job_id] = Lead(0.0, self.spent_s)
+        return found
+
+    def _spare_s(self, sequence: Sequence) -> float:
+        lead = self._lead(sequence)
+        return lead.seconds + LAG * (self.spent_s - lead.began_s)
 
     def _chances(self, sequence: Sequence, outlook: Outlook) -> list[float]:
         each = self.acceptance.of(sequence.job_id)[outlook.grade]

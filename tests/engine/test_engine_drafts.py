@@ -16,7 +16,7 @@ from backends.engine.draft.drafter import NOTHING, Wanted
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
 from backends.engine.draft.worth import LEAST_GAIN, worthwhile
 from backends.engine.sequence import Sequence
-from backends.engine.speculate import CROWD, FRUITLESS, SELDOM, TRY_SHARE, Speculator
+from backends.engine.speculate import CROWD, FRUITLESS, LAG, MANY, SELDOM, TRY_SHARE, Speculator
 
 tokens = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
@@ -131,6 +131,18 @@ def test_one_stream_does_not_gain_what_the_others_lose():
 
     assert worthwhile([sure, *[[]] * 7], seconds.__getitem__).lengths == [0] * 8
     assert worthwhile([sure] * 8, seconds.__getitem__).lengths == [7] * 8
+
+
+@given(falling, st.floats(0.02, 1), st.lists(st.floats(0, 2), min_size=6, max_size=6))
+def test_nobody_is_expected_to_lose_more_than_he_may(chances, slope, spare):
+    rows = [[chance**depth for depth in range(1, 5)] for chance in chances]
+    step = Slope(slope).seconds
+
+    found = worthwhile(rows, step, spare=spare[: len(rows)]).lengths
+
+    slower = step(len(rows) + sum(found)) - step(len(rows))
+    for row, length, most in zip(rows, found, spare, strict=False):
+        assert slower - sum(row[:length]) * step(len(rows)) <= most + 1e-9
 
 
 def test_a_draft_model_guesses_as_deep_as_its_passes_pay():
@@ -254,6 +266,21 @@ def test_a_drafter_that_is_always_right_is_asked_for_all_it_may():
     assert right.speculator.plain_s > 3 * right.speculator.spent_s
 
 
+def test_of_many_streams_none_falls_behind_for_what_another_gains():
+    """One is guessed right for ever, the others never: their tokens cost next to nothing more than without drafts."""
+    jobs = [job((1, 2 + number), 150) for number in range(MANY)]
+    first, *others = run(batch_of(PrefixModel(), StubVocabulary(eos=None)), jobs)
+    batch = speculating(OracleDrafter({jobs[0].prompt: first.tokens}), 0.01)
+
+    answers = run(batch, jobs)
+
+    step = Slope(0.01).seconds
+    behind = sum(step(rows) - step(min(rows, MANY)) for rows in batch._model.rows[1:])
+    assert batch.speculator.accepted > 20
+    assert behind <= (LAG + TRY_SHARE) * 150 * step(MANY)
+    assert [each.tokens for each in answers] == [first.tokens, *(each.tokens for each in others)]
+
+
 def test_a_drafter_that_turns_right_is_found_out():
     [plain] = run(batch_of(PrefixModel(), StubVocabulary(eos=None)), [job((1, 2), 1000)])
     late = [token ^ 1 for token in plain.tokens[:200]] + plain.tokens[200:]
@@ -308,3 +335,4 @@ def test_ended_sequences_leave_nothing_in_the_speculator():
 
     assert len(batch.speculator.acceptance) == 0
     assert not batch.speculator._grades
+    assert not batch.speculator._leads

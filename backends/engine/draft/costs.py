@@ -19,13 +19,15 @@ PRIOR_STEPS = 64
 size that was lucky lately would look the best of all, and one that was unlucky would never be tried again."""
 FADE = 0.998
 """Per step, how steps of long ago lose weight."""
+FRESH = 8
+"""Steps for which what is known of a size beside the scale is told again: it is asked for often and hardly changes."""
 SLOWEST = 1.5
 """A step that took this many times what was expected was held up by something else, and counts as this."""
 
 PRIOR_SHARE = 0.08
 """The shape where none was measured: a further row costs this share of an empty step."""
 
-SIZES = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 24)
+SIZES = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 24)
 ROUNDS = 6
 WITHIN_S = 1.5
 """Measuring stops after this time, with the small sizes known; a large model is not kept from starting."""
@@ -85,6 +87,7 @@ class StepCosts:
         self._shape = dict(shape or {})
         self._scale: float | None = None
         self._own: dict[int, Evidence] = {}
+        self._told: dict[int, float] = {}
         self._step = 0
 
     @property
@@ -94,18 +97,24 @@ class StepCosts:
 
     def observe(self, rows: int, seconds: float) -> None:
         """All sizes share a scale; what a size takes beyond it is its own correction."""
-        shaped = self._shaped(rows)
         if self._scale is None:
-            self._scale = seconds / shaped
+            self._scale = seconds / self._shaped(rows)
         self._step += 1
-        expected = self.seconds(rows)
+        if self._step % FRESH == 0:
+            self._told.clear()
+        expected = self._scale * self._own_shape(rows)
         ratio = min(seconds / expected, SLOWEST) if expected else 1.0
         self._own.setdefault(rows, Evidence()).add(ratio * self._correction(rows), self._step)
         self._scale *= 1 + LEARN * (ratio - 1)
 
     def seconds(self, rows: int) -> float:
-        scale = 1.0 if self._scale is None else self._scale
-        return self._shaped(rows) * scale * self._correction(rows)
+        told = self._told.get(rows)
+        if told is None:
+            told = self._told[rows] = self._own_shape(rows)
+        return told if self._scale is None else told * self._scale
+
+    def _own_shape(self, rows: int) -> float:
+        return self._shaped(rows) * self._correction(rows)
 
     def _correction(self, rows: int) -> float:
         own = self._own.get(rows)

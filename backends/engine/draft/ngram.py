@@ -12,7 +12,8 @@ from backends.engine.sequence import Sequence
 
 LONGEST = 8
 LATEST = 64
-"""Earlier places that are compared; the most recent ones, so a lookup takes the same time in a long text."""
+"""Earlier places of the last two tokens that are compared; the most recent ones, so a lookup takes the same time in a long
+text. Where a token stood alone, the latest place is as good as any."""
 
 CHANCES = (0.2, 0.5, 0.6, 0.75, 0.8, 0.8, 0.8, 0.95)
 """By length of the match. What the demo weights gave over edits, code, a summary, extraction, questions and chats."""
@@ -30,8 +31,9 @@ class NgramDrafter:
         """Nothing to do: text is looked up whatever draws it."""
 
     def outlook(self, sequence: Sequence, at_most: int) -> Outlook:
-        places = self._places.setdefault(sequence.job_id, _Places())
-        places.read(sequence.tokens)
+        places = self._places.get(sequence.job_id)
+        if places is None:
+            places = self._places[sequence.job_id] = _Places()
         matched, after = places.longest_match(sequence.tokens)
         if not matched:
             return NOTHING
@@ -48,32 +50,60 @@ class NgramDrafter:
 
 
 class _Places:
-    """Where each token stands, the last position excepted."""
+    """Where each token, and each pair of tokens, stands; the last position excepted. Pairs are chained, latest first."""
 
     def __init__(self) -> None:
-        self._positions: dict[int, list[int]] = {}
-        self._read = 0
-
-    def read(self, tokens: Seq[int]) -> None:
-        for position in range(self._read, len(tokens) - 1):
-            self._positions.setdefault(tokens[position], []).append(position)
-        self._read = max(self._read, len(tokens) - 1)
+        self._latest: dict[int, int] = {}  # by token
+        self._pairs: dict[tuple[int, int], int] = {}
+        self._before: list[int] = []  # by position: the place before it where the same pair ends, or -1
+        self._known = 0
+        self._length = self._after = 0  # of the match when `_known` tokens were known
 
     def longest_match(self, tokens: Seq[int]) -> tuple[int, int]:
-        """Length of the longest match of the end of `tokens`, the latest of equals, and the position behind it."""
-        best, after = 0, 0
-        for position in reversed(self._positions.get(tokens[-1], [])[-LATEST:]):
-            length = _match(tokens, position)
-            if length > best:
-                best, after = length, position + 1
-            if best == LONGEST:
+        """Length of the longest match of the end of `tokens`, the latest of equals, and the position behind it.
+
+        Where the newest tokens go on as the match does, it is the longest and the latest again, and nothing is sought.
+        """
+        known, self._known = self._known, len(tokens)
+        self._read(tokens)
+        for token in tokens[known:]:
+            if not self._goes_on(tokens, token):
+                self._length, self._after = self._sought(tokens)
                 break
-        return best, after
+        return self._length, self._after
+
+    def _read(self, tokens: Seq[int]) -> None:
+        latest, pairs, before = self._latest, self._pairs, self._before
+        for position in range(len(before), len(tokens) - 1):
+            pair = (tokens[position - 1] if position else -1, tokens[position])
+            before.append(pairs.get(pair, -1))
+            pairs[pair] = latest[pair[1]] = position
+
+    def _goes_on(self, tokens: Seq[int], token: int) -> bool:
+        """A match of LONGEST may have been longer, and a later one may have come up to it."""
+        if not 0 < self._length < LONGEST or tokens[self._after] != token:
+            return False
+        self._length, self._after = self._length + 1, self._after + 1
+        return True
+
+    def _sought(self, tokens: Seq[int]) -> tuple[int, int]:
+        best, after = 0, 0
+        place = self._pairs.get((tokens[-2], tokens[-1]), -1) if len(tokens) > 1 else -1
+        left = LATEST
+        while place >= 0 and left and best < LONGEST:
+            length = _match(tokens, place)
+            if length > best:
+                best, after = length, place + 1
+            place, left = self._before[place], left - 1
+        if best:
+            return best, after
+        place = self._latest.get(tokens[-1], -1)
+        return int(place >= 0), place + 1
 
 
 def _match(tokens: Seq[int], position: int) -> int:
-    """How many tokens up to `position` equal the last ones, at most LONGEST. The last token is known to match."""
-    length, end = 1, len(tokens) - 1
+    """How many tokens up to `position` equal the last ones, at most LONGEST. The last two are known to match."""
+    length, end = 2, len(tokens) - 1
     while length < min(LONGEST, position + 1) and tokens[position - length] == tokens[end - length]:
         length += 1
     return length

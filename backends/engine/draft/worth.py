@@ -13,7 +13,7 @@ from typing import NamedTuple
 LEAST_SHARE = 0.01
 """Of a step, divided by its sequences: what a row is believed to cost at least. Noise must not make rows look free."""
 
-LEAST_GAIN = 0.03
+LEAST_GAIN = 0.05
 """Expected gains below this are left alone: they are as likely an error of the estimates."""
 
 Seconds = Callable[[int], float]
@@ -27,17 +27,20 @@ class Worth(NamedTuple):
     speedup: float
 
 
-def worthwhile(chances: Seq[Seq[float]], step: Seconds, draft: Seconds = lambda _: 0.0) -> Worth:
+def worthwhile(
+    chances: Seq[Seq[float]], step: Seconds, draft: Seconds = lambda _: 0.0, spare: Seq[float] = ()
+) -> Worth:
     """The best lengths, given the falling chances of each sequence's drafts and what passes cost.
 
-    `step(rows)` verifies rows, `draft(rows)` makes one more draft token for each of `rows` sequences.
+    `step(rows)` verifies rows, `draft(rows)` makes one more draft token for each of `rows` sequences. `spare` are the
+    seconds that each sequence may be expected to lose, to the rows of others, at most.
 
     >>> worthwhile([[0.9, 0.8], [0.1]], step=lambda rows: 1 + 0.1 * rows).lengths
     [2, 0]
     """
     nothing = best = Worth([0] * len(chances), 1.0)
     for passes in _depths(chances, draft):
-        found = _within(chances, passes, step, draft)
+        found = _within(chances, passes, step, draft, spare)
         if found.speedup > best.speedup:
             best = found
         elif passes > 1:
@@ -51,23 +54,38 @@ def _depths(chances: Seq[Seq[float]], draft: Seconds) -> range:
     return range(1 if draft(1) else max(1, deepest), deepest + 1)
 
 
-def _within(chances: Seq[Seq[float]], passes: int, step: Seconds, draft: Seconds) -> Worth:
-    """The best lengths up to `passes`: rows are added by what they gain, and the best number of them is kept."""
-    rows = sorted((row for which, each in enumerate(chances) for row in _gains(each[:passes], which)), reverse=True)
+def _within(chances: Seq[Seq[float]], passes: int, step: Seconds, draft: Seconds, spare: Seq[float]) -> Worth:
+    """The best lengths up to `passes`: rows are added by what they gain, and the best number of them is kept.
+
+    What more rows cannot reach, even if they cost nothing, is not looked at.
+    """
+    rows = [row for which, each in enumerate(chances) for row in _gains(each[:passes], which)]
     own = len(chances)
     plain = spent = step(own)
     least = LEAST_SHARE * spent / own
-    kept, speedup, gained = 0, 0.0, 0.0
-    for number, (gain, _) in enumerate(rows, 1):
+    kept, speedup, gained = 0, 1.0, 0.0
+    most = exp(sum(gain for gain, _ in rows) / own)
+    rows.sort(reverse=True)
+    gains = [0.0] * own
+    for number, (gain, which) in enumerate(rows, 1):
         gained += gain
+        gains[which] += gain
         spent = max(spent + least, step(own + number))
-        found = exp(gained / own) * plain / (spent + passes * draft(max(1, number // passes)))
-        if found > speedup:
+        whole = spent + passes * draft(max(1, number // passes))
+        found = exp(gained / own) * plain / whole
+        if found > speedup and _is_bearable(gains, whole / plain, plain, spare):
             kept, speedup = number, found
+        if most * plain <= speedup * spent:
+            break
     lengths = [0] * own
     for _, which in rows[:kept]:
         lengths[which] += 1
     return Worth(lengths, speedup)
+
+
+def _is_bearable(gains: Seq[float], slower: float, plain: float, spare: Seq[float]) -> bool:
+    """Whether nobody is expected to lose more than he may: his tokens at the plain pace, less the time that they take."""
+    return all((slower - exp(gain)) * plain <= most for gain, most in zip(gains, spare, strict=False))
 
 
 def _gains(falling: Seq[float], which: int) -> Iterator[tuple[float, int]]:
