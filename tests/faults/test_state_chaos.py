@@ -64,7 +64,7 @@ async def traffic(url: str, folder: Path) -> AsyncIterator[Traffic]:
         model = {"at": [f"{a.base}/v1", f"{b.base}/v1"]}
         policy = json.dumps({"policy": 1, "models": {"m": model}, "routes": [{"use": "m"}]})
         async with (
-            running_gateway(policy, folder, state=Secret(url), state_wait_ms=20) as gateway,
+            running_gateway(policy, folder, state=Secret(url), state_wait_ms=50) as gateway,
             httpx.AsyncClient(timeout=10) as client,
         ):
             made = Traffic(gateway, client)
