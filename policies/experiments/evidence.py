@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import msgspec
 
 from policies.experiments import bins, scores, two_by_two
+from policies.experiments import failing as failures
 from policies.experiments.bins import Bins
+from policies.experiments.failing import Failing
 from policies.experiments.plan import Margin, Metric
 from policies.experiments.quantiles import log_e_of_quantiles
 from policies.experiments.ratio import linearised
@@ -27,15 +29,17 @@ SPREAD = 1.0
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """`rates` test events of units that come once against a margin. `point` is the log of the running quantile that outcomes
-    are held against, `tops` and `bottoms` are a ratio's sums, `treat_bins` and `control_bins` a quantile's distributions.
-    `ramped`: the chances of assignment have changed. `peak` is the greatest log of an e-value so far."""
+    """`rates` test events of units that come once against a margin, `failing` those of units that come again. `point` is the
+    log of the running quantile that outcomes are held against, `tops` and `bottoms` are a ratio's sums, `treat_bins` and
+    `control_bins` a quantile's distributions. `ramped`: the chances of assignment have changed. `peak` is the greatest log of
+    an e-value so far."""
 
     metric: Metric
     alpha: float
     margin: Margin | None = None
     scores: Scores = Scores()
     rates: Rates | None = None
+    failing: Failing | None = None
     point: float = 0.0
     seen: int = 0
     tops: float = 0.0
@@ -51,13 +55,23 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         """The evidence as it stands."""
         if self.rates is not None:
             return self.rates.log_e
-        return self.scores.log_e if self.margin is None else self.scores.log_e_above
+        if self.margin is None:
+            return self.scores.log_e
+        if self.failing is None:
+            return self.scores.log_e_above
+        return log_mean(self.failing.log_e, self.scores.log_e_above)
 
 
 def begin(metric: Metric, alpha: float, margin: Margin | None, *, once: bool) -> Evidence:
     """`once`: no unit comes twice."""
-    events = metric.kind in ("binary", "quantile") and margin is not None and once
-    return Evidence(metric=metric, alpha=alpha, margin=margin, rates=Rates() if events else None)
+    events = metric.kind in ("binary", "quantile") and margin is not None
+    return Evidence(
+        metric=metric,
+        alpha=alpha,
+        margin=margin,
+        rates=Rates() if events and once else None,
+        failing=Failing() if events and not once else None,
+    )
 
 
 def see(evidence: Evidence, draw: Draw, value: Value, covariates: Sequence[float] = ()) -> Evidence:
@@ -67,12 +81,16 @@ def see(evidence: Evidence, draw: Draw, value: Value, covariates: Sequence[float
     grown = scores.see(evidence.scores, draw, outcome, covariates, evidence.alpha)
     rates = evidence.rates
     if rates is not None and draw.treated is not None:
-        rates = _event(evidence, rates, moved, outcome, draw)
+        rates = _event(evidence, rates, outcome, draw)
+    failing = evidence.failing
+    if failing is not None and draw.treated is not None:
+        failing = _failure(evidence, failing, value, outcome, draw)
     chance = draw.treat / (draw.treat + draw.control)
     fresh = msgspec.structs.replace(
         evidence,
         scores=grown,
         rates=rates,
+        failing=failing,
         seen=evidence.seen + 1,
         chance=evidence.chance or chance,
         ramped=evidence.ramped or (evidence.seen > 0 and abs(chance - evidence.chance) > 1e-9),
@@ -108,9 +126,29 @@ def held_against(evidence: Evidence, value: Value) -> float:
     return value
 
 
-def _event(evidence: Evidence, rates: Rates, moved: Value, outcome: float, draw: Draw) -> Rates:
-    """A binary outcome, or being above the running quantile, whose margin is in the amounts already."""
-    margin = evidence.margin if evidence.metric.kind == "binary" else Margin()
+def _failure(evidence: Evidence, failing: Failing, value: Value, outcome: float, draw: Draw) -> Failing:
+    """As `_event`; what is better when more fails where it did not happen."""
+    if evidence.metric.kind == "binary":
+        outcome = float(value == (evidence.metric.better == "down"))
+    chance = draw.treat / (draw.treat + draw.control)
+    return failures.see(
+        failing,
+        outcome > 0.5,
+        treated=bool(draw.treated),
+        chance=chance,
+        unit=draw.bucket or 0.0,
+        margin=_margin_of(evidence),
+    )
+
+
+def _margin_of(evidence: Evidence) -> Margin:
+    """Of a quantile it is in the amounts already."""
+    return evidence.margin if evidence.metric.kind == "binary" and evidence.margin is not None else Margin()
+
+
+def _event(evidence: Evidence, rates: Rates, outcome: float, draw: Draw) -> Rates:
+    """A binary outcome, or being above the running quantile."""
+    margin = _margin_of(evidence)
     chance = draw.treat / (draw.treat + draw.control)
     return two_by_two.see(rates, outcome > 0.5, treated=bool(draw.treated), chance=chance, margin=margin)
 
@@ -141,10 +179,14 @@ def merged(one: Evidence, other: Evidence) -> Evidence:
     """What two gateways know, as one. Their outcomes are of different requests, so sums add and e-values multiply."""
     both = scores.merged(one.scores, other.scores)
     rates = None if one.rates is None or other.rates is None else _both(one.rates, other.rates)
+    failing = one.failing
+    if failing is not None and other.failing is not None:
+        failing = failures.merged(failing, other.failing)
     fresh = msgspec.structs.replace(
         one,
         scores=both,
         rates=rates,
+        failing=failing,
         seen=one.seen + other.seen,
         tops=one.tops + other.tops,
         bottoms=one.bottoms + other.bottoms,
@@ -154,6 +196,16 @@ def merged(one: Evidence, other: Evidence) -> Evidence:
         ramped=one.ramped or other.ramped or bool(one.chance and other.chance and one.chance != other.chance),
     )
     return msgspec.structs.replace(fresh, peak=max(0.0, fresh.log_e))
+
+
+def log_mean(one: float, other: float) -> float:
+    """The mean of two e-values, by their logs.
+
+    >>> round(log_mean(0.0, 0.0), 12)
+    0.0
+    """
+    top = max(one, other)
+    return top + math.log((math.exp(one - top) + math.exp(other - top)) / 2)
 
 
 def _both(one: Rates, other: Rates) -> Rates:

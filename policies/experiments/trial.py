@@ -1,6 +1,5 @@
 """All that is known of one experiment: who was exposed, and the evidence on every metric and guardrail of every treatment."""
 
-import math
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -130,14 +129,8 @@ def _shares(one: Shares, other: Shares) -> Shares:
         larger,
         seen={name: larger.seen.get(name, 0) + smaller.seen.get(name, 0) for name in {*larger.seen, *smaller.seen}},
         expected={name: larger.expected[name] + smaller.expected.get(name, 0) for name in larger.expected},
-        log_e=_mean(larger.log_e, smaller.log_e),
+        log_e=ev.log_mean(larger.log_e, smaller.log_e),
     )
-
-
-def _mean(one: float, other: float) -> float:
-    """Of two e-values, by their logs."""
-    top = max(one, other)
-    return top + math.log((math.exp(one - top) + math.exp(other - top)) / 2)
 
 
 def rails(experiment: Experiment) -> Iterator[tuple[str, Guardrail]]:

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.experiments import evidence as ev
+from policies.experiments import failing, two_by_two
 from policies.experiments import scores as sc
-from policies.experiments import two_by_two
 from policies.experiments.baseline import Baseline, expected, learn
 from policies.experiments.betting import Bets, bet
 from policies.experiments.bins import bin_of, counted, middle, quantile_interval, quantile_of
+from policies.experiments.failing import Failing
 from policies.experiments.lift import lift, lift_interval
 from policies.experiments.plan import Margin, Metric
 from policies.experiments.scores import Draw, Scores
@@ -215,6 +216,10 @@ def test_two_gateways_know_together_what_one_would_have_known(metric, margin):
     assert both.scores.count == 3_000
     assert both.scores.variance == pytest.approx(one.scores.variance + other.scores.variance)
     assert ev.merged(other, one).scores.total == pytest.approx(both.scores.total)
+    again = [grown(metric, margin, seed, once=False, count=200) for seed in (1, 2)]
+    if again[0].failing is not None:
+        total = sum(part.failing.log_e for part in again)
+        assert ev.merged(*again).failing.log_e == pytest.approx(total)
     if one.rates is not None:
         assert both.log_e == pytest.approx(one.log_e + other.log_e)
 
@@ -309,3 +314,45 @@ def test_bins_give_quantiles_within_their_width():
         assert ends is not None
         assert ends[0] < np.exp(6 + {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}[quantile]) < ends[1]
     assert middle(bin_of(100.0)) == pytest.approx(100.0, rel=0.011)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 0.999)), max_size=12), chances, st.floats(1.0, 2.0))
+def test_the_arm_of_a_newly_failing_unit_has_a_factor_of_mean_one_at_most_at_its_margin(past, chance, times):
+    state, margin = Failing(), Margin(times)
+    for treated, unit in past:
+        state = failing.see(state, True, treated=treated, chance=chance, unit=unit, margin=margin)
+    null = failing.null_chance(state, chance, margin)
+    fresh = next(slot for slot in range(failing.SLOTS) if not failing.is_known(state.slots, slot)) / failing.SLOTS
+    for below in (null, null / 2):
+        mean = 0.0
+        for treated, weight in ((True, below), (False, 1 - below)):
+            after = failing.see(state, True, treated=treated, chance=chance, unit=fresh, margin=margin)
+            mean += weight * math.exp(after.log_e - state.log_e)
+        assert mean <= 1 + 1e-9
+
+
+def test_a_unit_that_fails_again_and_again_counts_once():
+    state = Failing()
+    for _ in range(50):
+        state = failing.see(state, True, treated=True, chance=0.05, unit=0.3, margin=Margin())
+
+    assert (state.treat, state.control) == (1.0, 0.0)
+    assert state.log_e < math.log(20)
+
+
+@pytest.mark.parametrize(("rate", "stops"), [(0.1, True), (0.005, False)])
+def test_a_canary_of_conversations_that_fail_is_stopped_and_a_storm_of_retries_stops_nobody(rate, stops):
+    """Who fails comes again ten times."""
+    found = []
+    for seed in range(6):
+        random, state = np.random.default_rng(seed), ev.begin(ERRORS, 0.01, Margin(plus=0.005), once=False)
+        canary = 0
+        while canary < 150 and state.peak < math.log(100):
+            treated, unit = bool(random.random() < 0.05), float(random.random())
+            fails = bool(random.random() < (rate if treated else 0.005))
+            for _ in range(10 if fails and not stops else 1):
+                canary += treated
+                state = ev.see(state, Draw(treated, 0.05, 0.95, unit), float(fails))
+        found.append(state.peak >= math.log(100))
+
+    assert np.mean(found) > 0.5 if stops else not any(found)
