@@ -4,7 +4,8 @@
 
 Starts a server that speaks Redis' protocol, workers that announce themselves, and gateways that find them; asks questions in
 groups with a common beginning, in turn through every gateway; and reads the workers' own counters of prompt tokens and of
-those that they had. Beside it the same fleet with gateways that share nothing. Exit code 1 when sharing is not worth it.
+those that they had. Beside it the same fleet with gateways that share nothing: on an idle fleet these do nearly as well, for equal candidates are
+told apart by the same hash everywhere. Exit code 1 when the workers had less than 90 % of what they could have had.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import httpx
 from loadtests.servers import Server, free_port, running
 
 WORKERS, GATEWAYS = 4, 2
+GOAL = 0.9
 PROMPT_TOKENS = re.compile(r"^gen_ai_client_inference_usage_input_tokens_total\{[^}]*\} (\S+)", re.M)
 CACHED_TOKENS = re.compile(r"^gen_ai_client_inference_usage_cache_read_input_tokens_total\{[^}]*\} (\S+)", re.M)
 PREDICTED = re.compile(r"^router_prefix_predicted_tokens_total\{[^}]*\} (\S+)", re.M)
@@ -148,7 +150,7 @@ def main() -> int:
     alone = measure(args.model, None, args)
     found = {"shared": shared, "alone": alone, "workers": WORKERS, "gateways": GATEWAYS}
     print(json.dumps(found, indent=None if args.json else 2))
-    return 0 if float(str(shared["hit_share"])) > float(str(alone["hit_share"])) else 1
+    return 0 if float(str(shared["hit_share_of_ceiling"])) >= GOAL else 1
 
 
 if __name__ == "__main__":
