@@ -4,8 +4,9 @@
 
 Starts a server that speaks Redis' protocol, workers that announce themselves, and gateways that find them; asks questions in
 groups with a common beginning, in turn through every gateway; and reads the workers' own counters of prompt tokens and of
-those that they had. Beside it the same fleet with gateways that share nothing: on an idle fleet these do nearly as well, for equal candidates are
-told apart by the same hash everywhere. Exit code 1 when the workers had less than 90 % of what they could have had.
+those that they had. Beside it the same fleet with gateways that share nothing: on an idle fleet these do nearly as well, for
+equal candidates are told apart by the same hash everywhere. Exit code 1 when the workers had less than 90 % of what they
+could have had.
 """
 
 import argparse
