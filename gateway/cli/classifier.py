@@ -189,7 +189,7 @@ def one_source(data: Path | None, log: Path | None) -> Path | None:
 def taught_by(log: Path | None) -> "Lessons":
     assert log is not None
     with readable():
-        return lessons(read_log(log), policies_beside(log), log.name)
+        return lessons(lambda: read_log(log), policies_beside(log), log.name)
 
 
 def _finish(report: "Report", out: Path) -> None:

@@ -1,7 +1,7 @@
 """What a log teaches a classifier: questions as numbers, and how well those did who answered them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gateway.decisions.record import DecisionRecord, Record
@@ -29,15 +29,14 @@ class Label(NamedTuple):
     source: Source
 
 
-def lessons(records: Iterable[Record], policy_of: PolicyOf, name: str) -> "Lessons":
-    """Of every decision by difficulty that has an outcome. Needs the classifiers' libraries."""
+def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: str) -> "Lessons":
+    """Of every decision by difficulty that has an outcome; the log is read twice. Needs the classifiers' libraries."""
     from classifiers.from_log import Lesson, Lessons
 
-    kept = list(records)
-    told, rows, numberless = worths(kept), [], 0
+    told, rows, numberless = worths(records()), [], 0
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     heads: dict[str, None] = {}
-    for record in decisions(kept):
+    for record in decisions(records()):
         policy = policy_at(policy_of, record)
         if policy is None or record.decision.line is None:
             continue

@@ -68,7 +68,7 @@ async def command(*words: str) -> Result:
 async def test_a_log_gives_its_outcomes_with_their_sources_and_weights(tmp_path: Path) -> None:
     await written(tmp_path, 200)
 
-    found = lessons(read_log(tmp_path), policies_beside(tmp_path), "log")
+    found = lessons(lambda: read_log(tmp_path), policies_beside(tmp_path), "log")
 
     assert found.heads == ("small", "large")
     assert len(found.rows) == 200
