@@ -142,6 +142,8 @@ def open_experiments(settings: Settings, sharing: Sharing) -> Keeper:
     folder = settings.experiments_dir
     try:
         shelf = Shelf(folder) if folder is not None else None
+        if shelf is not None:
+            shelf.claim()
         me = shelf.identity() if shelf is not None else secrets.token_hex(8)
     except OSError as error:
         raise BadSettings(f"experiments: their folder cannot be written: {error}") from None

@@ -35,6 +35,9 @@ QUEUE = 65_536
 LOOK_S = 1.0
 """Between two whole verdicts, two words to other gateways, two looks for orders."""
 
+PAUSE_S = 0.005
+"""Between two batches: what comes meanwhile is taken in together."""
+
 KEEP_S = 5.0
 """Between two writes to disk: what the end of the process by SIGKILL loses at most."""
 
@@ -135,6 +138,7 @@ class Keeper:
             except Exception:
                 log.exception("experiments stay as they are")
                 await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(PAUSE_S)
 
     async def step(self) -> None:
         """Everything that waits is taken in; once in a while it is judged, shared and kept."""
@@ -153,6 +157,8 @@ class Keeper:
         await asyncio.to_thread(self._take)
         await self._exchange()
         await asyncio.to_thread(self._keep)
+        if self._shelf is not None:
+            self._shelf.release()
 
     def _take(self) -> None:
         if self._loads:

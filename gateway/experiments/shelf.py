@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from gateway.decisions.segments import lock
 from gateway.experiments.chapter import Chapter
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
@@ -25,11 +26,22 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Shelf:
-    """A folder of one gateway process. Raises OSError where it cannot be written."""
+    """A folder of one gateway process, and of whoever reads it. Raises OSError where it cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._lock: int | None = None
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+
+    def claim(self) -> None:
+        """Nobody else keeps experiments here from now on. Raises FolderTaken where somebody does."""
+        if self._lock is None:
+            self._lock = lock(self.folder / "lock")
+
+    def release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def read(self, name: str) -> Chapter | None:
         """None where there is none, or none that is read here."""

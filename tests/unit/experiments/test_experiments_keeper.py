@@ -6,6 +6,7 @@ import pytest
 from experiment_world import POLICY, Clock, Requests, policy
 
 from gateway.decisions.record import SignalRecord
+from gateway.decisions.segments import FolderTaken
 from gateway.experiments.keeper import Keeper
 from gateway.experiments.shelf import Order, Shelf
 from gateway.state.shared_evidence import SharedEvidence
@@ -266,3 +267,15 @@ async def test_a_store_that_is_away_costs_nothing_but_the_others(clock: Clock, t
 
     assert requests_seen(keeper) == 1
     await store.aclose()
+
+
+def test_a_folder_is_kept_by_one_process_and_read_by_any(tmp_path: Path) -> None:
+    first, other = Shelf(tmp_path), Shelf(tmp_path)
+    first.claim()
+
+    with pytest.raises(FolderTaken):
+        other.claim()
+    assert other.all() == {}
+    first.release()
+    other.claim()
+    other.release()
