@@ -15,15 +15,15 @@ CONVERSATION = "x-conversation-id"
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    user_id: str = ""
-    conversation_id: str = ""
+    user_id: str | None = None
+    conversation_id: str | None = None
 
 
 class Named(msgspec.Struct, frozen=True):
     """What a body says of its sender, in either dialect."""
 
-    user: str = ""
-    safety_identifier: str = ""
+    user: str | None = None
+    safety_identifier: str | None = None
     metadata: Metadata | None = None
 
 
@@ -39,7 +39,7 @@ def units_of(
 
 def _words(
     wanted: frozenset[Unit], request: ChatRequest, headers: Mapping[str, str], request_id: str
-) -> Iterator[tuple[Unit, str]]:
+) -> Iterator[tuple[Unit, str | None]]:
     named = named_in(request) if wanted & {"user", "conversation"} else NOBODY
     data = named.metadata or Metadata()
     if "request" in wanted:
