@@ -48,7 +48,7 @@ class Drive:
             known = (
                 opened(replica).prepare(self.request, self.salt)
                 if self.request.asks != "embeddings" and reads_prompt(self.live.replicas[call.model])
-                else Prepared(tokens=self.judged.facts.prompt_tokens, exact=False)
+                else Prepared(tokens=self.judged.facts.prompt_tokens, exact=False, salt=self.salt)
             )
             self.judged.prepared[call.model] = known
         return known
