@@ -8,7 +8,8 @@ import msgspec
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     """One address that serves a model. `queued_tokens` is work before us, `active_tokens` what each decode step of its
     running answers reads; `resident_tokens` of *this* prompt's prefix, which is its own word where `knows_residency`, else
-    what can be guessed. `rests` says why it is left alone while another replica, of whatever model may answer, is not."""
+    what can be guessed. `alike` counts the prompts that begin with that prefix and wait there for their first token. `rests`
+    says why it is left alone while another replica, of whatever model may answer, is not."""
 
     replica: str
     ready: bool = True
@@ -19,6 +20,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     active_tokens: int = 0
     resident_tokens: int = 0
     knows_residency: bool = False
+    alike: int = 0
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

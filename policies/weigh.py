@@ -1,8 +1,9 @@
 """Every candidate with its terms: one expected cost for model and replica together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from policies.affinity.ring import load, overloaded
+from policies.affinity.ring import overloaded
 from policies.catalogue import Model, Price
 from policies.decision import Candidate, Term
 from policies.facts import Facts
@@ -10,10 +11,21 @@ from policies.pickers.lowest_cost import Weighed
 from policies.policy import Affinity, Route
 from policies.snapshot import ReplicaState
 from policies.terms.affinity import affinity
+from policies.terms.again import again
 from policies.terms.cost import Rates, charge, expected_output, rates
 from policies.terms.price import price
 from policies.terms.quality import quality
 from policies.terms.wait import wait
+
+
+class Prefix(NamedTuple):
+    """Of a prompt, at one replica: tokens that are resident, among how many prompts that wait they are shared, and tokens that
+    another replica has beyond them."""
+
+    resident: int
+    shared_by: int
+    missing: int
+
 
 TAKEN_FOR_RESIDENT = "taken to be resident: the last turn was here"
 
@@ -51,20 +63,32 @@ def weigh(
 ) -> Iterator[Weighed]:
     """Each ready replica of `model`. `is_home`: by its history, the conversation's last answer came from this model."""
     prompt_tokens = facts.tokens_for(model.name)
-    alike = (
+    wherever = (
         ("price", price(rate, prompt_tokens, expected_output(facts.max_tokens))),
         ("quality", quality(exchange, chance)),
     )
-    loads = [load(state) for state in states]
-    over = overloaded(loads, bounds.max_imbalance, bounds.spill_after)
+    over = overloaded([state.running for state in states], bounds.max_imbalance, bounds.spill_after)
     assumed = history_at_home(states, facts) if is_home else 0
-    for state, work, is_over in zip(states, loads, over, strict=True):
-        resident = min(assumed or state.resident_tokens, prompt_tokens)
+    why = TAKEN_FOR_RESIDENT if assumed else "resident"
+    held = [min(assumed or state.resident_tokens, prompt_tokens) for state in states]
+    for state, is_over, prefix in zip(states, over, prefixes(states, held, over, bounds.spread_after), strict=True):
         costs = (
-            *alike,
-            ("affinity", affinity(exchange, rate, resident, TAKEN_FOR_RESIDENT if assumed else "resident")),
+            *wherever,
+            ("affinity", affinity(exchange, rate, prefix.resident, why, prefix.shared_by)),
+            ("again", again(exchange, prefix.missing)),
             ("wait", wait(exchange, state.queued_tokens)),
         )
         terms = tuple([Term(name, round(cost.microusd), cost.why) for name, cost in costs])
         total = sum([cost.microusd for _, cost in costs])
-        yield Weighed(Candidate(model.name, state.replica, terms), total, work, is_over)
+        yield Weighed(Candidate(model.name, state.replica, terms), total, state.running, is_over)
+
+
+def prefixes(
+    states: Sequence[ReplicaState], held: Sequence[int], over: Sequence[bool], spread_after: int
+) -> Iterator[Prefix]:
+    """Where a crowd waits for the same prefix, or who is passed over, is no reason not to compute it elsewhere."""
+    crowds = [state.alike if state.alike > spread_after else 0 for state in states]
+    kept = [0 if crowd else tokens for crowd, tokens in zip(crowds, held, strict=True)]
+    longest = max([0 if is_over else tokens for is_over, tokens in zip(over, kept, strict=True)])
+    for tokens, own, crowd in zip(held, kept, crowds, strict=True):
+        yield Prefix(resident=tokens, shared_by=crowd or 1, missing=max(0, longest - own))

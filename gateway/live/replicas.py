@@ -5,7 +5,7 @@ the ones before it.
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from backends.upstream import Load, Prepared, Upstream
 from gateway.live.keeps import Keeps
 from gateway.live.trust import Trust
 from gateway.live.unawaited import in_daemon
+from gateway.live.waiting import Waiting
 from gateway.state.residency import NO_WORK, Work
 from gateway.state.shared_work import LIFE_S
 
@@ -91,6 +92,7 @@ class Replica:
     clock: Callable[[], float] = time.monotonic
     others: Others = field(default_factory=Others)
     keeps: Keeps = field(default_factory=Keeps)
+    waiting: Waiting = field(default_factory=Waiting)
     trust: Trust = field(init=False)
 
     def __post_init__(self) -> None:
@@ -155,11 +157,12 @@ class Claim:
     Of `tokens` of prompt `resident_tokens` are believed to be there; the others wait to be computed.
     """
 
-    __slots__ = ("_active", "_held", "_queued", "_replica", "_tokens")
+    __slots__ = ("_active", "_held", "_marks", "_queued", "_replica", "_tokens")
 
-    def __init__(self, replica: Replica, tokens: int, resident_tokens: int = 0) -> None:
+    def __init__(self, replica: Replica, tokens: int, resident_tokens: int = 0, blocks: Sequence[bytes] = ()) -> None:
         self._replica, self._tokens, self._held = replica, tokens, True
         self._queued, self._active = max(0, tokens - resident_tokens), 0
+        self._marks = replica.waiting.come(blocks)
         replica.running += 1
         replica.queued_tokens += self._queued
         replica.tells(replica)
@@ -171,6 +174,7 @@ class Claim:
         self._replica.queued_tokens -= self._queued
         self._replica.active_tokens += self._tokens
         self._queued, self._active = 0, self._tokens
+        self._no_more_waiting()
         self._replica.tells(self._replica)
 
     def release(self) -> None:
@@ -181,4 +185,9 @@ class Claim:
         self._replica.queued_tokens -= self._queued
         self._replica.active_tokens -= self._active
         self._queued = self._active = 0
+        self._no_more_waiting()
         self._replica.tells(self._replica)
+
+    def _no_more_waiting(self) -> None:
+        marks, self._marks = self._marks, ()
+        self._replica.waiting.go(marks)

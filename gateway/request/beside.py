@@ -16,7 +16,7 @@ def second_opinion(hold: Hold | None, job: Drive) -> SecondOpinion | None:
     if hold is None or hold.second is None:
         return None
     prepared, limits = job.prepared(hold.second), job.limits(asyncio.get_running_loop().time())
-    attempt = job.owner.aside(hold.second, prepared.tokens)
+    attempt = job.owner.aside(hold.second, prepared)
     return SecondOpinion(hold.second, attempt, asked(job.request, prepared, limits, attempt))
 
 
@@ -28,7 +28,7 @@ def head_start(hold: Hold | None, job: Drive) -> HeadStart | None:
 
     def begin() -> tuple[Attempt, UpstreamCall]:
         prepared = job.prepared(to)
-        attempt = job.owner.aside(to, prepared.tokens)
+        attempt = job.owner.aside(to, prepared)
         limits = job.limits(asyncio.get_running_loop().time())
         return attempt, asked(job.request, prepared, limits, attempt)
 

@@ -92,7 +92,7 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
     if begun is not None:
         attempt = job.owner.adopt(begun[0])
     else:
-        attempt = job.owner.attempt(call, prepared.tokens, job.judged.resident_tokens(call))
+        attempt = job.owner.attempt(call, prepared, job.judged.resident_tokens(call))
     if job.head_start is not None:
         await job.head_start.aclose()
     second, job.head_start = second_opinion(hold, job), head_start(hold, job)

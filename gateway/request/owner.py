@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from backends.errors import UpstreamError
 from backends.messages import Usage
-from backends.upstream import Answer, UpstreamCall
+from backends.upstream import Answer, Prepared, UpstreamCall
 from gateway.live.in_force import Live, opened
 from gateway.live.replicas import Claim, Replica
 from gateway.telemetry.observe import AttemptObservation, Observation
@@ -18,11 +18,11 @@ class Attempt:
     __slots__ = ("_answer", "_claim", "_observation", "_over", "_replica", "resident_tokens")
 
     def __init__(
-        self, replica: Replica, tokens: int, observation: AttemptObservation, resident_tokens: int = 0
+        self, replica: Replica, prepared: Prepared, observation: AttemptObservation, resident_tokens: int = 0
     ) -> None:
         self._replica = replica
         self.resident_tokens = resident_tokens
-        self._claim = Claim(replica, tokens, resident_tokens)
+        self._claim = Claim(replica, prepared.tokens, resident_tokens, prepared.blocks)
         self._observation = observation
         self._answer: Answer | None = None
         self._over = False
@@ -72,17 +72,17 @@ class Owner:
         """The policy in force that was taken, or an arm of it: whose replicas are asked."""
         self.live = arm
 
-    def attempt(self, call: Call, tokens: int, resident_tokens: int | None = None) -> Attempt:
-        """Claims the replica at once. `tokens` of prompt, of which `resident_tokens` are believed to be there."""
+    def attempt(self, call: Call, prepared: Prepared, resident_tokens: int | None = None) -> Attempt:
+        """Claims the replica at once. `resident_tokens` of the prompt are believed to be there."""
         self.attempts += 1
         observation = self._observation.attempt(call, self.attempts, resident_tokens)
-        self._attempt = Attempt(self.live.replica(call), tokens, observation, resident_tokens or 0)
+        self._attempt = Attempt(self.live.replica(call), prepared, observation, resident_tokens or 0)
         return self._attempt
 
-    def aside(self, call: Call, tokens: int) -> Attempt:
+    def aside(self, call: Call, prepared: Prepared) -> Attempt:
         """An attempt beside the latest one; whoever takes it ends it."""
         observation = self._observation.attempt(call, self.attempts + 1, None)
-        return Attempt(self.live.replica(call), tokens, observation)
+        return Attempt(self.live.replica(call), prepared, observation)
 
     def adopt(self, attempt: Attempt) -> Attempt:
         """An attempt that began beside another one is the one that counts from here on."""

@@ -6,11 +6,10 @@ that goes moves only its own keys, one that comes takes only what it wins.
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from math import sqrt
 
-from policies.snapshot import ReplicaState
-
-QUEUED_TOKENS_PER_RUNNING = 512
-"""Queued prompt tokens that weigh as much as one running sequence: about one step of prefill."""
+CHANCE = 3.0
+"""Standard deviations by which a count of requests may stand out among its like by chance."""
 
 
 def rank(key: str, replica: str) -> int:
@@ -28,23 +27,24 @@ def owner(key: str, replicas: Sequence[str]) -> str:
     return max(replicas, key=lambda replica: rank(key, replica))
 
 
-def load(state: ReplicaState) -> float:
-    """Work at a replica, in running sequences."""
-    return state.running + state.queued_tokens / QUEUED_TOKENS_PER_RUNNING
+def overloaded(running: Sequence[float], max_imbalance: float, spill_after: float) -> tuple[bool, ...]:
+    """For each replica of a model, by the requests under way there: is it to be passed over?
 
+    Bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2018) with two kinds of slack: a replica is over when it has more
+    than `spill_after` above the least loaded, so that a few requests on an idle fleet do not scatter a prefix, *and* is
+    above `max_imbalance` x the mean of the others by more than CHANCE standard deviations of such a count (Poisson), so
+    that chance alone moves nobody off a cache. The least loaded is never over.
 
-def overloaded(loads: Sequence[float], max_imbalance: float, spill_after: float) -> tuple[bool, ...]:
-    """For each replica of a model: is it to be passed over?
-
-    Bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2018) with a slack: a replica is over when it stands above
-    `max_imbalance` x mean *and* more than `spill_after` above the least loaded, so that a few requests on an idle fleet
-    do not scatter a prefix. The least loaded is never over.
-
-    >>> overloaded([8, 0], 1.1, 4), overloaded([3, 0], 1.1, 4)
-    ((True, False), (False, False))
+    >>> overloaded([8, 0], 1.1, 4), overloaded([3, 0], 1.1, 4), overloaded([30, 20, 22], 1.1, 4)
+    ((True, False), (False, False), (False, False, False))
     """
-    least, most = min(loads), max(loads)
-    if most - least <= spill_after:
-        return (False,) * len(loads)
-    bound = max(max_imbalance * sum(loads) / len(loads), least + spill_after)
-    return tuple([work > bound for work in loads])
+    least, total, others = min(running), sum(running), max(1, len(running) - 1)
+    if max(running) - least <= spill_after:
+        return (False,) * len(running)
+    means = [(total - here) / others for here in running]
+    return tuple(
+        [
+            here > least + spill_after and here > max_imbalance * mean + CHANCE * sqrt(mean)
+            for here, mean in zip(running, means, strict=True)
+        ]
+    )

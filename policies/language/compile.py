@@ -60,7 +60,7 @@ def compile_policy(
         headers_read=frozenset(header for route in file.routes for header in headers_of(route.when)),
         difficulty=difficulty if any(choices) else None,
         resilience=_resilience(file),
-        affinity=Affinity(file.affinity.max_imbalance, file.affinity.spill_after),
+        affinity=Affinity(file.affinity.max_imbalance, file.affinity.spill_after, file.affinity.spread_after),
         may_move=file.conversations.may_move,
         stay_with=file.conversations.stay_with,
         remember_s=file.conversations.for_,

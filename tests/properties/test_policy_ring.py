@@ -1,5 +1,7 @@
 """Laws of the ring and of bounded load."""
 
+import random
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +51,18 @@ def test_the_least_loaded_is_never_passed_over(loads: list[float], imbalance: fl
 @settings(deadline=None)
 @given(LOADS, st.floats(1, 5), st.floats(0, 20))
 def test_who_is_passed_over_stands_above_both_bounds(loads: list[float], imbalance: float, spill: float) -> None:
-    mean, least = sum(loads) / len(loads), min(loads)
-    for work, is_over in zip(loads, overloaded(loads, imbalance, spill), strict=True):
-        assert is_over == (work > imbalance * mean and work > least + spill)
+    least = min(loads)
+    for here, (work, is_over) in enumerate(zip(loads, overloaded(loads, imbalance, spill), strict=True)):
+        others = [*loads[:here], *loads[here + 1 :]]
+        mean = sum(others) / len(others) if others else 0.0
+        assert is_over == (work > imbalance * mean + 3 * mean**0.5 and work > least + spill)
+
+
+def test_counts_that_differ_by_chance_pass_nobody_over() -> None:
+    draw = random.Random(7)
+    found = [
+        is_over
+        for _ in range(500)
+        for is_over in overloaded([sum(draw.random() < 0.02 for _ in range(1000)) for _ in range(8)], 1.1, 4)
+    ]
+    assert sum(found) / len(found) < 0.005

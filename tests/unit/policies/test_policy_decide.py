@@ -46,7 +46,7 @@ def test_a_decision_carries_route_hash_artefact_reason_and_terms() -> None:
     decision = decide(policy(), ASK, estimate(EASY), IDLE)
     assert (decision.route, decision.policy_hash, decision.artefact) == ("default", "0123456789abcdef", "shipped")
     assert decision.reason == "small: least expected cost for cost 40% of large; p_good small 0.95, large 0.97"
-    assert [term.name for term in decision.candidates[0].terms] == ["price", "quality", "affinity", "wait"]
+    assert [term.name for term in decision.candidates[0].terms] == ["price", "quality", "affinity", "again", "wait"]
     assert msgspec.json.decode(msgspec.json.encode(decision), type=Decision) == decision
 
 
@@ -341,7 +341,21 @@ def test_queued_work_outweighs_a_shorter_resident_prefix() -> None:
     facts, idle = Facts(prompt_tokens=2000), ReplicaState(replica="w2")
     holder = ReplicaState(replica="w1", resident_tokens=512, queued_tokens=256)
     assert replicas(holder, idle, facts=facts, price=0) == "w1"
-    assert replicas(msgspec.structs.replace(holder, queued_tokens=1024), idle, facts=facts, price=0) == "w2"
+    assert replicas(msgspec.structs.replace(holder, queued_tokens=15_000), idle, facts=facts, price=0) == "w1"
+    assert replicas(msgspec.structs.replace(holder, queued_tokens=17_000), idle, facts=facts, price=0) == "w2"
+
+
+def test_a_prefix_that_a_crowd_waits_for_is_computed_elsewhere_too() -> None:
+    facts, idle = Facts(prompt_tokens=2000), ReplicaState(replica="w2")
+    holder = ReplicaState(replica="w1", resident_tokens=1500, queued_tokens=1000, alike=1)
+    assert replicas(holder, idle, facts=facts, price=0) == "w1"
+    assert replicas(msgspec.structs.replace(holder, alike=2), idle, facts=facts, price=0) == "w2"
+
+
+def test_a_crowd_at_a_short_prefix_takes_nothing_from_a_longer_one() -> None:
+    shallow = ReplicaState(replica="w2", resident_tokens=512, alike=9)
+    deep = ReplicaState(replica="w1", resident_tokens=4096, queued_tokens=3000)
+    assert replicas(shallow, deep, facts=Facts(prompt_tokens=5000), price=0) == "w1"
 
 
 def test_no_more_of_a_prompt_is_resident_than_it_is_long() -> None:
