@@ -41,6 +41,11 @@ def test_a_user_is_named_in_either_dialect_and_by_the_newer_field():
     assert "u1" not in found[0]["user"]
 
 
+def test_nulls_beside_a_name_hide_nothing():
+    assert "user" in units(chat(user="u", metadata=None))
+    assert "user" in units(chat(user=None, metadata={"user_id": "u", "conversation_id": None}))
+
+
 def test_who_does_not_say_has_no_unit():
     assert units(chat()).keys() == {"conversation", "request"}
     assert units(chat(), {"authorization": "Bearer k1"}).keys() == {"conversation", "request", "api_key"}
