@@ -24,6 +24,7 @@ class Process:
 
     residency: RedisResidency
     told: SharedWork
+    following: "asyncio.Task[None]"
     work: Work = NO_WORK
 
     def gives(self, work: Work) -> None:
@@ -48,7 +49,7 @@ async def process(url: str, namespace: str, name: str) -> AsyncIterator[Process]
     told = SharedWork(store, name, residency.index.work_prefix, life_s=1.0, heartbeat_s=0.1)
     following = asyncio.create_task(told.follow())
     try:
-        yield Process(residency, told)
+        yield Process(residency, told, following)
     finally:
         following.cancel()
         await store.aclose()
@@ -98,6 +99,7 @@ async def test_a_gateway_that_ends_in_order_takes_its_words_back_at_once(redis_u
     async with process(redis_url, namespace, "two") as two, process(redis_url, namespace, "one") as one:
         one.gives(Work(5, 5_000, 0))
         await two.until_others(lambda work: work.running == 5)
+        one.following.cancel()
         await one.told.aclose()
 
         assert await two.others() == NO_WORK
