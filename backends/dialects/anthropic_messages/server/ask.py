@@ -9,6 +9,7 @@ import msgspec
 from backends.dialects.anthropic_messages.server.fields import BY_NAME, no_words
 from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.forward import SALT
 from backends.messages import Asks, ChatRequest, Unmapped
 
 BARE: Mapping[Asks, str] = MappingProxyType({"completions": "prompt", "embeddings": "input"})
@@ -29,8 +30,10 @@ def asked_of(request: ChatRequest, serves: str, output_tokens: int) -> bytes:
 
 
 def with_model(body: bytes, serves: str) -> bytes:
-    """Every other field as it was written."""
-    return msgspec.json.encode({**_FIELDS.decode(body), "model": serves})
+    """Every other field as it was written, but the one that is not the client's to say."""
+    fields = _FIELDS.decode(body)
+    fields.pop(SALT, None)
+    return msgspec.json.encode({**fields, "model": serves})
 
 
 def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:

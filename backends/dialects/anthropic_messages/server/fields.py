@@ -12,6 +12,7 @@ import msgspec
 from backends.dialects.anthropic_messages.server.tools import choice_of, tools_of
 from backends.dialects.anthropic_messages.server.turns import spoken
 from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.forward import SALT
 from backends.dialects.table import Field
 
 Made = Mapping[str, Any]
@@ -179,6 +180,7 @@ FIELDS: tuple[Row, ...] = (
     Field("modalities", "", 'only `["text"]`, which asks for nothing', _modalities),
     *[refused(name) for name in ("seed", "audio", "verbosity", "web_search_options", "functions", "function_call")],
     free("metadata", "labels for completions that are stored"),
+    free(SALT, "whose cache is read is not the client's to say"),
     free("prediction", "it may save time and changes no answer"),
     free("prompt_cache_key", "it may save time and changes no answer"),
     free("prompt_cache_retention", "it may save time and changes no answer"),
