@@ -225,7 +225,9 @@ def _quick(
 ) -> Tiered | None:
     if opened.stages is None:
         return None
-    return measure_tiered(gains_of(opened, opened.stages, static_inputs(texts, inputs), p_good), *pair)
+    return measure_tiered(
+        gains_of(opened.blend, opened.stages, static_inputs(texts, inputs), p_good, opened.manifest.heads), *pair
+    )
 
 
 def _told(quick: Tiered) -> str:

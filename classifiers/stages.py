@@ -21,7 +21,7 @@ from classifiers.text import cut
 LEVEL = 0.8
 """The blend's gain lies within the quick stage's interval with at least this probability."""
 
-MISS = 0.02
+MISS = 0.005
 """Of prompts drawn like those of training, at most this part is taken for unfamiliar."""
 
 

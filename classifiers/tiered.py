@@ -1,12 +1,13 @@
 """What it costs to let the quick stage answer where both its ends lie on one side of the line, and how often it does."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.artefact import Artefact
+from classifiers.heads.blend import Blend
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.outcomes import first_and_last
 from classifiers.stages import LEVEL, Stages
@@ -37,10 +38,10 @@ class Gains(NamedTuple):
     high: Floats
 
 
-def gains_of(opened: Artefact, stages: Stages, static: Inputs, full: Floats) -> Gains:
+def gains_of(blend: Blend, stages: Stages, static: Inputs, full: Floats, models: Sequence[str]) -> Gains:
     """`full` [n, models] are the blend's chances of the turns that `static` holds."""
-    first, last = first_and_last(opened.manifest.heads)
-    chances = (full, *map(opened.blend.scale.apply, stages.quick.ends(static)))
+    first, last = first_and_last(models)
+    chances = (full, *map(blend.scale.apply, stages.quick.ends(static)))
     return Gains(*(p_good[:, last] - p_good[:, first] for p_good in chances))
 
 

@@ -12,11 +12,12 @@ from classifiers.data import Examples
 from classifiers.embed_store import EmbedStore, Progress, store_path
 from classifiers.encoder import DEFAULT_NAME, find_encoder, open_encoder
 from classifiers.features import NAMES
-from classifiers.heads.inputs import PAIR, Targets, read_inputs
-from classifiers.learn import learn
+from classifiers.heads.inputs import PAIR, Inputs, Targets, read_inputs
+from classifiers.learn import Learned, learn
 from classifiers.pool import Pool
 from classifiers.report import Report
 from classifiers.stages import static_inputs
+from classifiers.tiered import gains_of, measure_tiered
 
 SAMPLE_ROWS = 2000
 Floats = NDArray[np.float64]
@@ -57,10 +58,13 @@ def train(
     vectors, probe = store.vectors(rows.examples.texts), store.vectors([artefact.PROBE_TEXT])[0]
     inputs = read_inputs(rows.examples.texts, vectors)
     seen, held = np.nonzero(~rows.held_out)[0], np.nonzero(rows.held_out)[0]
-    static = static_inputs(rows.examples.texts, inputs).take(seen)
-    learned = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen), static)
+    static = static_inputs(rows.examples.texts, inputs)
+    learned = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen), static.take(seen))
     p_good = learned.blend.p_good(inputs.take(held))
-    manifest = _manifest(name, trained_on, embedder, rows, _metrics(rows.examples.take(held), p_good))
+    measured = _metrics(rows.examples.take(held), p_good) | _quick_metrics(
+        learned, rows.examples.take(held), static.take(held), p_good
+    )
+    manifest = _manifest(name, trained_on, embedder, rows, measured)
     artefact.save(out_dir, manifest, learned.blend, p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
     report = _report(rows, held, p_good)
     report.write(out_dir / "report.json")
@@ -98,6 +102,15 @@ def _metrics(held: Examples, p_good: Floats) -> dict[str, float]:
         "log_loss_large": metrics.log_loss(p_good[:, 1], held.q_large),
     }
     return {name: round(value, 4) for name, value in measured.items()}
+
+
+def _quick_metrics(learned: Learned, held: Examples, static: Inputs, p_good: Floats) -> dict[str, float]:
+    """How the quick stage did on the prompts held out."""
+    if learned.stages is None:
+        return {}
+    found = measure_tiered(gains_of(learned.blend, learned.stages, static, p_good, PAIR), held.q_small, held.q_large)
+    told = {"share": found.share_quick, "apgr_loss": found.apgr_loss, "moved": found.moved, "inside": found.inside}
+    return {f"quick_{name}": round(value, 4) for name, value in told.items()}
 
 
 def _report(rows: Pool, held: NDArray[np.intp], p_good: Floats) -> Report:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
+from fresh_appeals import FAMILIES, LEARNED, OPENINGS
 from suffixes import suffixes
 
 from classifiers import artefact, pool
@@ -142,7 +143,8 @@ def test_wording_moves_at_most_one_decision_in_twenty(shipped: Estimator, p_good
     moved = []
     for text, (small, large) in p_good.items():
         again = shipped.estimate_now(Question((reword(text),))).p_good
-        if (again["large"] - again["small"] > threshold) != (large - small > threshold):
+        goes_large = not again or again["large"] - again["small"] > threshold  # in doubt, large is asked
+        if goes_large != (large - small > threshold):
             moved.append(text)
 
     assert len(moved) <= len(p_good) / 20, moved
@@ -168,10 +170,32 @@ def test_five_hundred_appeals_move_at_most_one_easy_prompt_in_fifty(shipped: Est
 
     rows = asyncio.run(side_by_side(shipped, list(dict.fromkeys(left))))
 
-    moved = [text for text in left if rows[text] and rows[text]["large"] - rows[text]["small"] > threshold]
+    moved = [text for text in left if not rows[text] or rows[text]["large"] - rows[text]["small"] > threshold]
     assert len(appeals) == 500
     assert len(easy) >= 20
     assert len(moved) <= len(left) / 50, sorted(set(moved))[:20]
+
+
+def share_moved(shipped: Estimator, p_good: dict[str, tuple[float, float]], texts: list[str]) -> float:
+    """Of easy prompts with each of these in {}'s place: the part that goes to large at a target of 40 %."""
+    sample = shipped.calibration.p_good
+    threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
+    easy = [text for text in EASY if p_good[text][1] - p_good[text][0] <= threshold]
+    left = [without_appeals(text.replace("{}", one)) for text in texts for one in easy]
+    rows = asyncio.run(side_by_side(shipped, list(dict.fromkeys(left))))
+    return float(np.mean([not rows[text] or rows[text]["large"] - rows[text]["small"] > threshold for text in left]))
+
+
+def test_appeals_in_words_that_nothing_was_taught_from_move_at_most_one_easy_prompt_in_fifty(
+    shipped: Estimator, p_good
+):
+    fresh = [f"{{}} {text}" for texts in FAMILIES.values() for text in texts] + [f"{text} {{}}" for text in OPENINGS]
+
+    assert share_moved(shipped, p_good, fresh) <= 0.02
+
+
+def test_demands_in_the_words_of_hard_subjects_move_at_most_one_easy_prompt_in_five(shipped: Estimator, p_good):
+    assert share_moved(shipped, p_good, [f"{{}} {text}" for texts in LEARNED.values() for text in texts]) <= 1 / 5
 
 
 @pytest.mark.parametrize(

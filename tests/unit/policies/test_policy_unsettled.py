@@ -74,12 +74,15 @@ def test_what_a_draw_chose_does_not_settle_anything() -> None:
 GAIN = st.floats(-0.9, 0.9)
 
 
-@given(GAIN, GAIN, GAIN, GAIN, st.floats(0.5, 6.0), st.floats(0.5, 6.0), st.floats(1.0, 2.0))
+LOSS = st.floats(0.5, 6.0)
+
+
+@given(st.tuples(GAIN, GAIN, GAIN, GAIN), LOSS, LOSS, st.floats(1.0, 2.0))
 def test_the_floor_that_a_turn_sets_later_is_no_lower_than_where_it_was_answered(
-    one: float, other: float, likely: float, full: float, then: float, now: float, higher: float
+    gains: tuple[float, ...], then: float, now: float, higher: float
 ) -> None:
-    low, high = min(one, other), max(one, other)
-    likely, full = (min(max(gain, low), high) for gain in (likely, full))
+    low, high = min(gains[:2]), max(gains[:2])
+    likely, full = (min(max(gain, low), high) for gain in gains[2:])
     before = policy().redrawn({"default": Line(then, then)})
     after = policy().redrawn({"default": Line(now, max(then, now) * higher)})
 
