@@ -105,6 +105,7 @@ def simulate(
     effect: Annotated[str | None, typer.Option(help="5% or 1pp (default: the policy's smallest_effect)")] = None,
     runs: Annotated[int, typer.Option(min=10, help="runs of a suite")] = 500,
     seed: Annotated[int, typer.Option(help="of the random numbers")] = 7,
+    length: Annotated[int, typer.Option(min=100, help="requests of a run of the null suite, each a look")] = 4_000,
     as_json: JsonOption = False,
 ) -> None:
     """Try out the tests that decide, a look at every request; or say about how many units a policy's experiment needs.
@@ -112,7 +113,7 @@ def simulate(
     Exit code 1 when a test stops more often than it may, 2 when something is missing.
     """
     if suite == "null":
-        nulls(runs, seed, as_json)
+        nulls(runs, seed, length, as_json=as_json)
     elif suite == "power":
         power(runs, seed, as_json)
     elif policy is not None:
@@ -200,13 +201,13 @@ def edit_of(place: Path, name: str, variant: str) -> Iterator[str]:
     yield f"and take the experiment {name} out"
 
 
-def nulls(runs: int, seed: int, as_json: bool) -> None:
+def nulls(runs: int, seed: int, length: int, *, as_json: bool) -> None:
     from gateway.experiments.simulate import null_suite
 
-    found = list(null_suite(runs, seed))
+    found = list(null_suite(runs, seed, length))
     holds = all(null.holds for null in found)
     if as_json:
-        print_json({"suite": "null", "runs": runs, "seed": seed, "holds": holds, "nulls": found})
+        print_json({"suite": "null", "runs": runs, "seed": seed, "length": length, "holds": holds, "nulls": found})
     else:
         head = ("world", "test", "alpha", "false stops", "at least")
         rows = [(n.null, n.test, f"{n.alpha:g}", f"{n.false_stop_rate:.4f}", f"{n.at_least:.4f}") for n in found]

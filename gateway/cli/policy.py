@@ -19,6 +19,8 @@ from gateway.wiring import read_policy
 from policies.decide import decide
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
+from policies.experiments.assign import shares
+from policies.experiments.plan import Experiment
 from policies.explain import Row, held_back, told_by
 from policies.explain import explain as explain_rows
 from policies.language.load import load_policy
@@ -63,6 +65,9 @@ def check(
         targets = [_target_row(route.name, route.choose) for route in found.policy.routes if route.choose]
         if targets:
             show_table("targets, as solved on the calibration sample", ("route", "target", "expected"), targets)
+        tried = [_experiment_row(experiment) for experiment in found.policy.experiments]
+        if tried:
+            show_table("experiments", ("experiment", "unit", "part of its layer", "variants", "watched"), tried)
 
 
 def explain(
@@ -132,6 +137,12 @@ def _target_row(route: str, choose: Choose) -> tuple[str, str, str]:
     shares = ", ".join(f"{share:.0%} to {model}" for model, share in expected.shares.items())
     come_to = f"cost {expected.cost_percent:.0f}%, quality {expected.quality_percent:.1f}% of {choose.target.of}"
     return route, str(choose.target), f"{come_to}; {shares}"
+
+
+def _experiment_row(experiment: Experiment) -> tuple[str, str, str, str, str]:
+    split = ", ".join(f"{name} {share:.1%}" for name, share in shares(experiment.weights).items())
+    part = f"{experiment.starts:.0%} to {experiment.ends:.0%}"
+    return experiment.name, experiment.unit, part, split, ", ".join(rail.name for rail in experiment.watch) or "nothing"
 
 
 def _show(decision: Decision, estimate: Estimate) -> None:
