@@ -25,13 +25,22 @@ async def announce(gateway: Gateway, url: Callable[[], str | None], say: Say) ->
     while not gateway.door.is_draining:
         at, why_not = url(), verdict_of(gateway).why_not
         waits = (f"waiting: {why_not}",) if at and why_not else ()
-        for line in (*warnings_of(gateway.live), *waits):
+        for line in (*warnings_of(gateway.live), *unavailable_units(gateway), *waits):
             if line not in told:
                 say(line)
                 told.add(line)
         if at and not why_not:
             return say(READY.format(url=at))
         await asyncio.sleep(POLL_S)
+
+
+def unavailable_units(gateway: Gateway) -> Iterator[str]:
+    """Experiments that nobody can take part in."""
+    if gateway.settings.keys_file is not None:
+        return
+    for experiment in gateway.live.policy.experiments:
+        if experiment.unit == "api_key":
+            yield f"warning: experiment {experiment.name} goes by api_key, and no keys are configured: nobody need send one"
 
 
 def warnings_of(live: Live) -> Iterator[str]:
