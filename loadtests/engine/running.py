@@ -1,7 +1,7 @@
 """Batches of the real engine, opened and run by hand: scheduler, sampler and detokeniser are inside the time."""
 
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from backends.engine.api import Job, LanguageModel
@@ -34,24 +34,31 @@ class Endless:
         return self.inner.token_bytes(token)
 
 
-def build_model(weights: OpenedWeights, path: str, precision: Precision, blocks: int) -> LanguageModel:
+def build_model(
+    weights: OpenedWeights, path: str, precision: Precision, blocks: int, threads: int | None = None
+) -> LanguageModel:
     """`path` is native or torch. Raises NativeUnavailable where the kernels cannot be built."""
     if path == "native":
-        return NativeModel(weights.spec, weights.source, precision, blocks)
+        return NativeModel(weights.spec, weights.source, precision, blocks, threads=threads)
     from backends.engine.models.torch_model import TorchModel
 
-    return TorchModel(weights.spec, weights.source, precision, blocks)
+    return TorchModel(weights.spec, weights.source, precision, blocks, threads=threads)
 
 
-def batch_of(model: LanguageModel, vocabulary: Vocabulary, max_draft: int = 0) -> Batch:
+def batch_of(
+    model: LanguageModel,
+    vocabulary: Vocabulary,
+    max_draft: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Batch:
     """As `backends.engine.open` wires it, with n-gram drafts when `max_draft` is not 0."""
-    costs = StepCosts(measured(model, time.perf_counter)) if max_draft else None
+    costs = StepCosts(measured(model, clock)) if max_draft else None
     return Batch(
         model,
         vocabulary,
         revision="loadtest",
         budget=Budget(max_running=MAX_RUNNING),
-        clock=time.perf_counter,
+        clock=clock,
         speculator=Speculator(NgramDrafter(), max_draft, costs) if costs is not None else None,
         costs=costs,
     )

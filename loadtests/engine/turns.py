@@ -1,7 +1,7 @@
 """Several batches over one model that take turns step by step, so that whatever slows the machine slows all of them alike."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,10 +33,10 @@ class Answers:
     steps: int = 0
     has_begun: bool = False
 
-    def step(self, batch: Batch) -> None:
-        began = time.perf_counter()
+    def step(self, batch: Batch, clock: Callable[[], float]) -> None:
+        began = clock()
         outputs = batch.step()
-        took = time.perf_counter() - began
+        took = clock() - began
         self.whole_s += took
         self.decode_s += took if self.has_begun else 0.0
         self.steps += 1
@@ -45,7 +45,12 @@ class Answers:
         self.has_begun = self.has_begun or bool(outputs)
 
 
-def in_turns(batches: Sequence[Batch], prompts: Sequence[Sequence[int]], new: int) -> list[Answers]:
+def in_turns(
+    batches: Sequence[Batch],
+    prompts: Sequence[Sequence[int]],
+    new: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[Answers]:
     """At most `new` tokens for every prompt, greedy, prompts computed anew; one step of each batch after the other."""
     for batch in batches:
         batch.pool.clear()
@@ -55,5 +60,5 @@ def in_turns(batches: Sequence[Batch], prompts: Sequence[Sequence[int]], new: in
     while any(batch.under_way for batch in batches):
         for batch, answers in zip(batches, found, strict=True):
             if batch.under_way:
-                answers.step(batch)
+                answers.step(batch, clock)
     return found

@@ -312,6 +312,16 @@ def test_where_no_draft_can_pay_the_drafter_is_not_even_asked():
     assert len(answer.tokens) == 20
 
 
+def test_without_a_drafter_a_step_has_one_row_for_each_stream_and_no_more():
+    model = PrefixModel()
+    batch = batch_of(model, StubVocabulary(eos=None))
+
+    run(batch, [job((1, 2, number), 20) for number in range(3)])
+
+    assert model.rows == [9] + [3] * 19
+    assert (batch.speculator, batch.stats().proposed, batch.stats().draft_speedup) == (None, 0, 1.0)
+
+
 @pytest.mark.parametrize(("many", "looks"), [(CROWD - 1, 198), (CROWD, FRUITLESS + (198 - FRUITLESS) / SELDOM)])
 def test_a_crowd_for_which_nothing_pays_is_looked_at_seldom_and_a_few_streams_always(many, looks):
     class Counting(FixedDrafter):
