@@ -44,7 +44,7 @@ def train(data_dir: Path, out: Path = WEIGHTS) -> Weights:
     weights = fit(rows, len(appeals), (len(appeals), len(tasks), len(taught)))
     published_cut = np.quantile(columns(static, kept) @ weights, 1 - MISS)
     cut = float(max(published_cut, np.quantile(rows[len(appeals) :][: len(tasks)] @ weights, 1 - MISS_OF_TASKS)))
-    bounds = f"at most {MISS:.0%} of {len(kept)} other sentences of published prompts lie above it, {MISS_OF_TASKS:.0%} of tasks"
+    bounds = f"at most {MISS:.0%} of {len(kept)} other sentences of published prompts lie above, {MISS_OF_TASKS:.0%} of tasks"
     card: dict[str, object] = {
         "examples": "appeals.jsonl, written for this project", "appeals": len(appeals), "tasks": len(tasks),
         "published": len(taught), "cut": bounds,
