@@ -65,7 +65,12 @@ def build_gateway(settings: Settings) -> Built:
         live=live,
         identity=identity,
         door=Door(settings.limits.max_in_flight),
-        world=World(residency=sharing.residency, now=time.time, forced=lambda: experiments.forced),
+        world=World(
+            residency=sharing.residency,
+            now=time.time,
+            forced=lambda: experiments.forced,
+            ramps=lambda: experiments.ramps,
+        ),
         observer=observer,
         decisions=decisions,
         experiments=experiments,
@@ -196,6 +201,7 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
             otlp_endpoint=told.otlp_endpoint,
             metrics=told.metrics,
             log=told.log,
+            sampled=told.sampled,
             secrets=secrets_of(settings, policy),
         )
     except ValueError as error:

@@ -9,7 +9,7 @@ from policies.candidates.sift import Sifted, sift
 from policies.decision import Call, Decision, Dropped, Reject
 from policies.escalate.holding import holding
 from policies.estimates import Estimate
-from policies.experiments.enrol import enrol
+from policies.experiments.enrol import Ramps, enrol
 from policies.experiments.plan import Assignment
 from policies.facts import AUTO, Facts
 from policies.pickers.explore import NOTHING, Drawn, explore
@@ -22,20 +22,20 @@ from policies.weigh import price_of, request_rates, weigh
 
 def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
     """By the policy of the variants that the request gets."""
-    assignments = assigned(policy, facts, snapshot.experiments)
+    assignments = assigned(policy, facts, forced=snapshot.experiments, ramps=snapshot.ramps)
     if not assignments:
         return decide_by(policy, facts, estimate, snapshot)
     decision = decide_by(policy.arm(assignments), facts, estimate, snapshot)
     return msgspec.structs.replace(decision, assignments=assignments)
 
 
-def assigned(policy: Policy, facts: Facts, forced: Mapping[str, str]) -> tuple[Assignment, ...]:
+def assigned(policy: Policy, facts: Facts, *, forced: Mapping[str, str], ramps: Ramps) -> tuple[Assignment, ...]:
     """The request's variants, by the route that it meets in the file's own policy. `forced` are those of experiments that are
-    over."""
+    over, `ramps` the weights of those whose weights were changed."""
     if not policy.experiments:
         return ()
     route = matching_route(policy, facts)
-    return () if route is None else enrol(policy.experiments, route.name, facts, forced)
+    return () if route is None else enrol(policy.experiments, route.name, facts, forced=forced, ramps=ramps)
 
 
 def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:

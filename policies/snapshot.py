@@ -28,7 +28,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     conversation.
 
     `escalations_off` says for each route whose escalation does not pay why it is left alone for a while. `experiments`
-    says for each experiment that is over which variant everybody gets.
+    says for each experiment that is over which variant everybody gets; `ramps` of those whose weights were changed while they
+    ran what followed the file's, the weights in force last.
     """
 
     replicas: Mapping[str, tuple[ReplicaState, ...]]
@@ -36,3 +37,4 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     draw: float = 0.0
     escalations_off: Mapping[str, str] = {}
     experiments: Mapping[str, str] = {}
+    ramps: Mapping[str, tuple[Mapping[str, float], ...]] = {}

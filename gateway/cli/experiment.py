@@ -1,4 +1,4 @@
-"""`turnout experiment status | stop | promote | simulate`: what experiments show, an end to them, and what they would need."""
+"""`turnout experiment status | stop | promote | ramp | simulate`: what they show, an end to them, what they would need."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -70,6 +70,23 @@ def stop(name: NameArgument, folder: DirOption = None) -> None:
 
 
 @app.command()
+def ramp(
+    name: NameArgument,
+    weights: Annotated[str, typer.Argument(help="of every variant: control=50,treat=50", show_default=False)],
+    folder: DirOption = None,
+) -> None:
+    """Go on by other weights, from the next second on: no more units move than must, and the evidence goes on.
+
+    What was stopped, promoted or held runs again by this.
+    """
+    shelf = opened(folder)
+    chapter = known(shelf, name)
+    fresh = weights_in(weights, chapter.experiment)
+    shelf.order(name, Order("ramp", "", time.time(), fresh))
+    say(f"{name}: {weights} as soon as the gateway reads this, within a second")
+
+
+@app.command()
 def promote(
     name: NameArgument,
     variant: Annotated[str | None, typer.Option(help="who gets everybody (default: the winner)")] = None,
@@ -127,6 +144,23 @@ def opened(folder: Path | None) -> Shelf:
     if found is None or not found.is_dir():
         fail("name the folder of a gateway's experiments with --dir, or set TURNOUT_EXPERIMENTS__DIR")
     return Shelf(found)
+
+
+def weights_in(text: str, experiment: Experiment) -> dict[str, float]:
+    """Raises typer.Exit where it is not a weight for each variant."""
+    try:
+        found = {name.strip(): float(weight) for name, _, weight in (part.partition("=") for part in text.split(","))}
+    except ValueError:
+        fail(f"weights are written as control=50,treat=50; this is {text}")
+    control = found.get(experiment.control, 0.0)
+    if (
+        found.keys() != experiment.weights.keys()
+        or not all(0 <= weight <= 1e6 for weight in found.values())
+        or not control
+    ):
+        named = ", ".join(experiment.weights)
+        fail(f"{experiment.name} wants a weight for each of {named}, none below 0 and {experiment.control} above it")
+    return found
 
 
 def known(shelf: Shelf, name: str) -> Chapter:

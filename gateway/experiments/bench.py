@@ -9,6 +9,7 @@ from gateway.experiments import chapter as chapters
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order
 from policies.experiments import trial as trials
+from policies.experiments.enrol import Ramps
 from policies.experiments.evidence import Value
 from policies.experiments.plan import Experiment
 from policies.experiments.standing import Standing
@@ -106,19 +107,18 @@ class Bench:
         chapter = self.chapters.get(name)
         if chapter is None:
             return
-        control = chapter.experiment.control
-        fresh = (
-            Standing("stopped", control, "stopped by a person", order.at)
-            if order.action == "stop"
-            else Standing("promoted", order.variant or control, "promoted by a person", order.at)
-        )
-        self.chapters[name] = msgspec.structs.replace(chapter, standing=fresh)
+        self.chapters[name] = msgspec.structs.replace(chapter, standing=ordered(chapter, order))
 
     @property
     def forced(self) -> Mapping[str, str]:
         """Of experiments that are over the variant that everybody gets."""
         standing = {name: chapter.standing.forced for name, chapter in self.chapters.items()}
         return {name: variant for name, variant in standing.items() if variant}
+
+    @property
+    def ramps(self) -> Ramps:
+        """Of experiments whose weights were changed while they ran those that followed the file's."""
+        return {name: chapter.standing.ramp for name, chapter in self.chapters.items() if chapter.standing.ramp}
 
     def _over(self, event: Over) -> None:
         for name in event.without_unit:
@@ -180,3 +180,13 @@ class Bench:
         while self._awaited and self._awaited[0][0] <= now:
             _, key = self._awaited.popleft()
             self._hear(key, {"regenerated": 0.0})
+
+
+def ordered(chapter: Chapter, order: Order) -> Standing:
+    """How an experiment stands after a person's order. What is over for good is not ramped; what was held goes on."""
+    control, standing = chapter.experiment.control, chapter.standing
+    if order.action == "stop":
+        return Standing("stopped", control, "stopped by a person", order.at)
+    if order.action == "promote":
+        return Standing("promoted", order.variant or control, "promoted by a person", order.at)
+    return Standing("running", "", "ramped by a person", order.at, (*standing.ramp, order.weights))

@@ -59,10 +59,14 @@ def begin(experiment: Experiment, now: float) -> Chapter:
 
 
 def carried(chapter: Chapter | None, experiment: Experiment, now: float) -> Chapter:
-    """What was known, as far as it is of this experiment: other weights are a ramp, anything else is another experiment."""
+    """What was known, as far as it is of this experiment: other weights are a ramp, and end one that was ordered; anything
+    else is another experiment."""
     if chapter is None or chapter.schema != SCHEMA or chapter.print != print_of(experiment):
         return begin(experiment, now)
-    return msgspec.structs.replace(chapter, experiment=experiment)
+    standing = chapter.standing
+    if experiment.weights != chapter.experiment.weights:
+        standing = msgspec.structs.replace(standing, ramp=())
+    return msgspec.structs.replace(chapter, experiment=experiment, standing=standing)
 
 
 def judged(chapter: Chapter, now: float) -> Chapter:

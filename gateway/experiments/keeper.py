@@ -20,7 +20,7 @@ from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
 from policies.experiments import trial as trials
 from policies.experiments.assign import shares
-from policies.experiments.enrol import unit_of
+from policies.experiments.enrol import Ramps, unit_of
 from policies.experiments.evidence import Value
 from policies.experiments.plan import Experiment
 from policies.experiments.standing import Standing
@@ -82,12 +82,15 @@ class Keeper:
         self._kept_at = self._looked_at = 0.0
         self._standings: Mapping[str, Standing] = {}
         self.forced: Mapping[str, str] = {}
+        self.ramps: Ramps = {}
         self.dropped = 0
 
     def policy_loaded(self, policy: Policy) -> None:
         """Its experiments are those in force. What is known of them stays known."""
         self._experiments, self._loads = policy.experiments, True
-        self.forced = {**self._over_before(), **self.forced}
+        before = self._before()
+        self.forced = {**{name: one.forced for name, one in before.items() if one.forced}, **self.forced}
+        self.ramps = {**{name: one.ramp for name, one in before.items() if one.ramp}, **self.ramps}
         self._woken.set()
 
     def settled(self, experiments: Sequence[Experiment], judged: Judged, settlement: Settlement) -> None:
@@ -171,12 +174,10 @@ class Keeper:
     def _kept(self) -> Mapping[str, Chapter]:
         return {} if self._shelf is None else self._shelf.all()
 
-    def _over_before(self) -> Mapping[str, str]:
-        """Of experiments that were over before this process, what everybody gets: from the first request on."""
-        kept = self._kept()
-        carried_on = {found.name: carried(kept.get(found.name), found, self._now()) for found in self._experiments}
-        forced = {name: chapter.standing.forced for name, chapter in carried_on.items()}
-        return {name: variant for name, variant in forced.items() if variant}
+    def _before(self) -> Mapping[str, Standing]:
+        """How experiments stood before this process: known from the first request on."""
+        kept, now = self._kept(), self._now()
+        return {found.name: carried(kept.get(found.name), found, now).standing for found in self._experiments}
 
     def _look(self) -> None:
         """Orders go before evidence."""
@@ -212,7 +213,7 @@ class Keeper:
 
     def _tell_standings(self) -> None:
         """The next decision knows how they stand; a person reads it in the process's log."""
-        self.forced = self._bench.forced
+        self.forced, self.ramps = self._bench.forced, self._bench.ramps
         for name, chapter in self._bench.chapters.items():
             before, standing = self._standings.get(name), chapter.standing
             if before is not None and before.state != standing.state:
@@ -238,7 +239,8 @@ def exposures_of(experiments: Sequence[Experiment], judged: Judged) -> Iterator[
         if found.unit:
             experiment = named[found.experiment]
             known = covariates(experiment.adjust_by, judged.facts, judged.estimate)
-            yield Exposure(found.experiment, found.variant, found.unit, shares(experiment.weights), known)
+            weights = experiment.ramped(judged.snapshot.ramps.get(found.experiment, ())).weights
+            yield Exposure(found.experiment, found.variant, found.unit, shares(weights), known)
 
 
 def without_unit(experiments: Sequence[Experiment], judged: Judged) -> Iterator[str]:

@@ -18,11 +18,13 @@ PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Order(msgspec.Struct, frozen=True):
-    """stop: everybody gets control; promote: everybody gets `variant`. `at` in seconds since the epoch."""
+    """stop: everybody gets control; promote: everybody gets `variant`; ramp: it goes on by these weights. `at` in seconds
+    since the epoch."""
 
-    action: Literal["stop", "promote"]
+    action: Literal["stop", "promote", "ramp"]
     variant: str
     at: float
+    weights: Mapping[str, float] = {}
 
 
 class Shelf:

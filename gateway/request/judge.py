@@ -23,7 +23,7 @@ from gateway.request.units import units_of
 from policies.decide import assigned, decide
 from policies.decision import Call, Decision
 from policies.estimates import Estimate, Unsettled
-from policies.experiments.plan import Unit
+from policies.experiments.enrol import Ramps
 from policies.facts import AUTO, Facts, Uncarried
 from policies.policy import Policy
 from policies.snapshot import Snapshot
@@ -73,10 +73,10 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     What decides is the policy in force; what is measured and looked at is the arm of the request's variants.
     """
     policy, draw = in_force.policy, draw_of(request, principal.salt)
-    forced = world.forced()
+    forced, ramps = world.forced(), world.ramps()
     units = units_of(policy.units, request, principal, headers, request_id) if policy.units else {}
     bare = facts_of(request, principal, headers, policy.headers_read, {}) if policy.experiments else None
-    live = in_force if bare is None else arm_for(in_force, bare, units, forced)
+    live = in_force if bare is None else arm_for(in_force, msgspec.structs.replace(bare, units=units), forced, ramps)
     unable = await unable_to_carry(request, live.policy)
     prepared = await prepare(live, request, principal.salt, unable)
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
@@ -84,7 +84,7 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
         facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
     seen = await look_around(live, asked_of(live, request), prepared, world)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
-    look = partial(knowing, taken, forced) if forced else taken
+    look = partial(knowing, taken, forced, ramps) if forced or ramps else taken
     estimate = await estimate_for(live, request, lambda span: unsettled(live.policy, facts, span, look()))
     snapshot = look()
     began = time.perf_counter_ns()
@@ -93,16 +93,15 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     return Judged(facts, estimate, decision, snapshot, prepared, took_us)
 
 
-def knowing(taken: Callable[[], Snapshot], forced: Mapping[str, str]) -> Snapshot:
-    """A snapshot that knows which experiments are over, as it was when the request's arm was found."""
-    return msgspec.structs.replace(taken(), experiments=forced)
+def knowing(taken: Callable[[], Snapshot], forced: Mapping[str, str], ramps: Ramps) -> Snapshot:
+    """A snapshot that knows how experiments stand, as they did when the request's arm was found."""
+    return msgspec.structs.replace(taken(), experiments=forced, ramps=ramps)
 
 
-def arm_for(in_force: Live, facts: Facts, units: Mapping[Unit, str], forced: Mapping[str, str]) -> Live:
-    """What answers a request with these units. Its variants hang on what is known before any model has read the prompt, so
-    deciding comes to the same ones."""
-    known = msgspec.structs.replace(facts, units=units)
-    return in_force.arm(assigned(in_force.policy, known, forced))
+def arm_for(in_force: Live, facts: Facts, forced: Mapping[str, str], ramps: Ramps) -> Live:
+    """What answers a request. Its variants hang on what is known before any model has read the prompt, so deciding comes to
+    the same ones."""
+    return in_force.arm(assigned(in_force.policy, facts, forced=forced, ramps=ramps))
 
 
 async def unable_to_carry(request: ChatRequest, policy: Policy) -> Mapping[str, Uncarried]:

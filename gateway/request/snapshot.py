@@ -10,6 +10,7 @@ from gateway.live.replicas import Replica
 from gateway.live.trust import eased
 from gateway.request.escalations import Escalations
 from gateway.state.residency import Prompt, Residency, Seen
+from policies.experiments.enrol import Ramps
 from policies.snapshot import ReplicaState, Snapshot
 
 NOTHING = Seen({})
@@ -22,12 +23,13 @@ class Clock(Protocol):
 @dataclass(frozen=True, slots=True)
 class World:
     """What decisions read besides the request. `now` in seconds since the epoch. `forced` tells the variants of experiments
-    that are over."""
+    that are over, `ramps` the weights of those that were changed while they ran."""
 
     residency: Residency
     now: Clock
     escalations: Escalations = field(default_factory=Escalations)
     forced: Callable[[], Mapping[str, str]] = dict
+    ramps: Callable[[], Ramps] = dict
 
 
 UNMEASURED = Prepared(tokens=0, exact=False)

@@ -6,15 +6,19 @@ from policies.experiments.assign import assign
 from policies.experiments.plan import Assignment, Experiment
 from policies.facts import Facts
 
+Ramps = Mapping[str, tuple[Mapping[str, float], ...]]
+"""Of experiments whose weights were changed while they ran: those that followed the file's, the ones in force last."""
+
 
 def enrol(
-    experiments: Iterable[Experiment], route: str, facts: Facts, forced: Mapping[str, str]
+    experiments: Iterable[Experiment], route: str, facts: Facts, *, forced: Mapping[str, str], ramps: Ramps
 ) -> tuple[Assignment, ...]:
     """One assignment for each experiment that this route is part of and whose unit this request has.
 
     `forced` names, of experiments that are over, the variant that everybody gets; that is no exposure.
     """
-    return tuple(_assignments(experiments, route, facts, forced))
+    ramped = [experiment.ramped(ramps.get(experiment.name, ())) for experiment in experiments]
+    return tuple(_assignments(ramped, route, facts, forced))
 
 
 def _assignments(

@@ -1,6 +1,6 @@
 """Experiments as deciding and judging use them: variants and their shares, what is measured, what stops it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -99,6 +99,14 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def weights(self) -> Mapping[str, float]:
         return {variant.name: variant.weight for variant in self.variants}
+
+    def ramped(self, history: Sequence[Mapping[str, float]]) -> "Experiment":
+        """With the last weights of `history`, which followed its own; a variant that is not among them has none."""
+        if not history:
+            return self
+        variants = tuple([Variant(known.name, history[-1].get(known.name, 0.0), known.sets) for known in self.variants])
+        before = (*self.before, self.weights, *history[:-1])
+        return msgspec.structs.replace(self, variants=variants, before=before)
 
 
 class Assignment(msgspec.Struct, frozen=True):

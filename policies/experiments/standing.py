@@ -1,5 +1,6 @@
 """How an experiment stands: running, on hold, or over in favour of a variant; and what a verdict makes of that."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Literal
 
@@ -13,12 +14,14 @@ State = Literal["running", "decided", "held", "stopped", "promoted"]
 
 class Standing(msgspec.Struct, frozen=True):
     """`since` in seconds since the epoch, 0 of one that goes on as it began. decided: the verdict waits for a person; held:
-    something is wrong, and nothing is concluded; stopped and promoted: everybody gets `variant`."""
+    something is wrong, and nothing is concluded; stopped and promoted: everybody gets `variant`. `ramp`: weights that
+    followed the file's, the ones in force last."""
 
     state: State = "running"
     variant: str = ""
     why: str = ""
     since: float = 0.0
+    ramp: tuple[Mapping[str, float], ...] = ()
 
     @property
     def forced(self) -> str:
@@ -35,18 +38,18 @@ def after(standing: Standing, experiment: Experiment, found: Verdict, now: float
     if standing.state != "running" or found.outcome == "running":
         return standing
     if found.outcome == "sample_ratio":
-        return Standing("held", "", found.words, now)
+        return Standing("held", "", found.words, now, standing.ramp)
     if found.outcome == "over":
         return Standing("stopped", found.variant, found.words, now)
     if experiment.then == "ask":
-        return Standing("decided", found.variant, found.words, now)
+        return Standing("decided", found.variant, found.words, now, standing.ramp)
     return Standing("promoted" if found.outcome == "winner" else "stopped", found.variant, found.words, now)
 
 
 def _broken(standing: Standing, experiment: Experiment, found: Verdict, now: float) -> Standing:
     if any(breach.act == "roll_back" for breach in found.breaches):
         return Standing("stopped", experiment.control, found.words, now)
-    return standing if standing.state == "held" else Standing("held", "", found.words, now)
+    return standing if standing.state == "held" else Standing("held", "", found.words, now, standing.ramp)
 
 
 def print_of(experiment: Experiment) -> str:

@@ -234,6 +234,30 @@ async def test_a_person_reads_how_it_stands_and_ends_it(tmp_path: Path) -> None:
     ]
 
 
+async def test_a_ramp_is_ordered_keeps_who_was_treated_and_decides_again_from_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    weights = "{control: {weight: 80}, treat: {weight: 20, set: {models.m.serves: second}}}"
+    async with asked(tmp_path, decisions=Decisions(dir=log), policy={"unit": "user", "weights": weights}) as (
+        gateway,
+        client,
+        _,
+    ):
+        before = {user: variant(await chat(client, user=f"u{user}")) for user in range(16)}
+        folder = ("--dir", str(tmp_path / "experiments"))
+        await gateway.until(lambda _: (tmp_path / "experiments" / "second.json").exists(), within_s=10)
+        bad = await command("experiment", "ramp", "second", "control=1", *folder)
+        done = await command("experiment", "ramp", "second", "control=10,treat=90", *folder)
+        await gateway.until(lambda g: bool(g.experiments.ramps), within_s=10)
+        after = {user: variant(await chat(client, user=f"u{user}")) for user in range(16)}
+
+    found = replay(read_log(log), policies_beside(log))
+
+    assert (bad.exit_code, done.exit_code) == (2, 0)
+    assert not [user for user in before if before[user] == "treat" != after[user]]
+    assert list(after.values()).count("treat") > list(before.values()).count("treat")
+    assert (found.replayed, found.differ) == (32, ())
+
+
 @pytest.mark.parametrize("words", [("status",), ("stop", "other"), ("promote", "other"), ("promote", "second")])
 async def test_what_is_not_there_is_told(words: tuple[str, ...], tmp_path: Path) -> None:
     missing = await command("experiment", *words, "--dir", str(tmp_path / "nothing"))

@@ -2,11 +2,14 @@
 
 import itertools
 
+import msgspec
+
 from gateway.experiments.keeper import Keeper
 from gateway.request.judge import Judged
 from gateway.request.settlement import End, Settlement
 from policies.decide import decide
 from policies.estimates import Calibration, Estimate
+from policies.experiments.enrol import Ramps
 from policies.facts import Facts
 from policies.language.load import load_policy
 from policies.policy import Policy
@@ -48,17 +51,19 @@ class Requests:
     def __init__(self, keeper: Keeper, chosen: Policy, prefix: str = "r") -> None:
         self.keeper, self.policy, self.prefix = keeper, chosen, prefix
         self.numbers = itertools.count()
+        self.ramps: Ramps = {}
 
     def one(self, *, bad: str = "", end: End = "stop", unit: str | None = None) -> tuple[str, str]:
         """Its id and its variant. `bad` fails."""
         name = f"{self.prefix}-{next(self.numbers)}"
         facts = Facts(units={"request": name if unit is None else unit} if unit != "" else {})
-        decision = decide(self.policy, facts, UNKNOWN, HERE)
+        here = msgspec.structs.replace(HERE, ramps=self.ramps)
+        decision = decide(self.policy, facts, UNKNOWN, here)
         variant = decision.assignments[0].variant if decision.assignments else ""
         failed = bool(bad) and variant == bad
         self.keeper.settled(
             self.policy.experiments,
-            Judged(facts, UNKNOWN, decision, HERE, {}),
+            Judged(facts, UNKNOWN, decision, here, {}),
             Settlement(
                 request_id=name,
                 dialect="openai_chat",

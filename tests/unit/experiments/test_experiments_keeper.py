@@ -147,6 +147,48 @@ async def test_an_order_is_obeyed_once_and_outlives_the_process(clock: Clock, tm
     assert shelf.taken_order("second") is None
 
 
+async def test_an_ordered_ramp_holds_over_a_restart_until_the_file_has_other_weights(
+    clock: Clock, tmp_path: Path
+) -> None:
+    shelf = Shelf(tmp_path)
+    keeper, _ = keeping(clock, shelf=shelf)
+    await keeper.step()
+    weights = {"control": 1.0, "treat": 3.0}
+    shelf.order("second", Order("ramp", "", clock.now, weights))
+    clock.now += 2
+    await keeper.step()
+    await keeper.aclose()
+
+    again, _ = keeping(clock, shelf=shelf)
+    other, _ = keeping(clock, POLICY.replace("control: {weight: 1}", "control: {weight: 2}"), shelf=shelf)
+
+    assert keeper.ramps == again.ramps == {"second": (weights,)}
+    assert other.ramps == {}
+
+
+async def test_a_ramp_takes_up_what_was_stopped_and_its_shares_are_what_is_expected(
+    clock: Clock, tmp_path: Path
+) -> None:
+    shelf = Shelf(tmp_path)
+    keeper, requests = keeping(clock, shelf=shelf)
+    await keeper.step()
+    for order in (
+        Order("stop", "control", clock.now),
+        Order("ramp", "", clock.now, {"control": 1.0, "treat": 9.0}),
+    ):
+        shelf.order("second", order)
+        clock.now += 2
+        await keeper.step()
+    requests.ramps = keeper.ramps
+    given = [requests.one()[1] for _ in range(200)]
+    await keeper.step()
+
+    found = keeper.chapters["second"]
+    assert (keeper.forced, found.standing.state) == ({}, "running")
+    assert given.count("treat") > 150
+    assert found.trial.units.expected["treat"] == pytest.approx(180)
+
+
 async def test_another_experiment_of_the_same_name_is_not_over(clock: Clock, tmp_path: Path) -> None:
     keeper, _ = keeping(clock, shelf=Shelf(tmp_path))
     await keeper.step()

@@ -118,15 +118,28 @@ def test_a_request_is_decided_by_the_policy_of_its_variant_and_says_so():
 def test_requests_of_other_routes_and_without_their_unit_take_no_part():
     base = policy()
 
-    assert assigned(base, Facts(needs=frozenset({"vision"}), units={"user": "u"}), {}) == ()
-    assert assigned(base, Facts(), {}) == ()
-    assert assigned(base, Facts(requested="small", units={"user": "u"}), {}) == ()
+    assert assigned(base, Facts(needs=frozenset({"vision"}), units={"user": "u"}), forced={}, ramps={}) == ()
+    assert assigned(base, Facts(), forced={}, ramps={}) == ()
+    assert assigned(base, Facts(requested="small", units={"user": "u"}), forced={}, ramps={}) == ()
 
 
 def test_an_experiment_that_is_over_gives_everybody_one_variant_and_exposes_nobody():
     for number in range(20):
-        (found,) = assigned(policy(), user(number), {"small-v2": "treat"})
+        (found,) = assigned(policy(), user(number), forced={"small-v2": "treat"}, ramps={})
         assert (found.variant, found.unit, found.propensity, found.changes) == ("treat", "", 1.0, True)
+
+
+def test_weights_that_follow_move_as_few_units_as_must_and_are_the_propensity():
+    base, history = policy(), ({"control": 50.0, "treat": 50.0}, {"control": 20.0, "treat": 80.0})
+    found = []
+    for number in range(300):
+        steps = [assigned(base, user(number), forced={}, ramps={"small-v2": history[:n]})[0] for n in range(3)]
+        found.append([step.variant for step in steps])
+        assert steps[2].propensity == {"control": 0.2, "treat": 0.8}[steps[2].variant]
+
+    treated = [sum(row[n] == "treat" for row in found) for n in range(3)]
+    assert not [row for row in found if "treat" in row and row != sorted(row)]
+    assert treated[0] < treated[1] < treated[2]
 
 
 def test_arms_are_kept_with_the_policy_and_decide_alike_again():
@@ -167,7 +180,7 @@ def test_variants_of_two_layers_meet_in_policies_of_their_own():
     both = base.arms["small-v2=treat,patience=short"]
     assert (both.resilience.attempts, both.models["small"].serves) == (1, "qwen3-8b-v2")
     facts = Facts(units={"user": "a", "request": "b"})
-    assert len(assigned(base, facts, {})) == 2
+    assert len(assigned(base, facts, forced={}, ramps={})) == 2
 
 
 def test_experiments_of_a_layer_follow_each_other_and_may_state_their_ends():
