@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
+import msgspec
 import pytest
 
 from backends.dialects.openai_chat.request import read_chat
@@ -11,17 +12,17 @@ from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.upstream import Answer, Load, Prepared, UpstreamCall
 from classifiers.question import Question
-from gateway.live.in_force import Live
+from gateway.live.in_force import Estimates, Live
 from gateway.live.replicas import Claim, Replica
 from gateway.request.draw import draw_of
 from gateway.request.identity import ANONYMOUS
 from gateway.request.judge import judge
 from gateway.request.snapshot import World
 from gateway.state.memory import MemoryResidency
-from policies.catalogue import Model, Run
+from policies.catalogue import Model, Price, Run
 from policies.decision import Call
-from policies.estimates import Estimate, Unsettled
-from policies.policy import Difficulty, Policy, Route
+from policies.estimates import Estimate, Span, Unsettled
+from policies.policy import Choose, Difficulty, Expected, Policy, Route, Target
 
 
 class Measuring:
@@ -71,7 +72,7 @@ def live(
     upstreams: Mapping[str, list[Measuring]],
     local: frozenset[str] = frozenset(),
     difficulty: Difficulty | None = None,
-    estimator: Asked | None = None,
+    estimator: Estimates | None = None,
 ) -> Live:
     models = {
         name: Model(name=name, run=Run(weights="w")) if name in local else Model(name=name, at=places(name, len(group)))
@@ -125,6 +126,41 @@ async def test_a_pinned_request_measures_its_model_alone_and_asks_no_classifier(
     assert (engine.measured, other.measured) == (1, 0)
     assert asked.questions == []
     assert judged.estimate.abstains
+
+
+class Glances:
+    """A classifier whose quick stage leaves open what it is told, and keeps what came of deciding at both ends."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.span = Span(*(Estimate(p_good={"a": chance, "b": 0.95}) for chance in (low, high)))
+        self.open: Collection[int] | None = None
+
+    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+        assert unsettled is not None
+        self.open = unsettled(self.span)
+        return self.span.low
+
+    def numbers(self, question: Question) -> Callable[[], None]:
+        return lambda: None
+
+
+@pytest.mark.parametrize(("low", "high", "left_open"), [(0.94, 0.93, ()), (0.2, 0.1, ()), (0.94, 0.1, (0,))])
+async def test_a_quick_estimate_is_decided_on_at_both_its_ends(
+    world: World, low: float, high: float, left_open: tuple[int, ...]
+) -> None:
+    glances, ladder = Glances(low, high), {"a": Price(100_000, 0, 400_000), "b": Price(2_000_000, 0, 8_000_000)}
+    here = live({"a": [Measuring()], "b": [Measuring()]}, difficulty=Difficulty(), estimator=glances)
+    choose = Choose(
+        among=("a", "b"), target=Target("cost", 40, "b"), when_unsure="b", prices=ladder,
+        relative_cost={"a": 0.05, "b": 1.0}, loss_per_reference=2.0, expected=Expected(40, 97, {}),
+    )  # fmt: skip
+    models = {name: msgspec.structs.replace(model, head=name) for name, model in here.policy.models.items()}
+    here.redraw(msgspec.structs.replace(here.policy, models=models, routes=(Route(name="default", choose=choose),)))
+
+    judged = await judge(here, request(), ANONYMOUS, {}, world)
+
+    assert glances.open == left_open
+    assert judged.estimate == glances.span.low
 
 
 async def test_the_classifier_gets_the_question_and_the_policys_time(world: World) -> None:
