@@ -88,9 +88,12 @@ class Limits(BaseModel):
 
 
 class Telemetry(BaseModel):
+    """`sampled` is the share of the traces that begin here; of those that a caller began, the caller has decided."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     traces: Literal["off", "console", "otlp"] = "off"
+    sampled: float = Field(default=1.0, ge=0, le=1)
     otlp_endpoint: str | None = None
     metrics: bool = True
     log: LogForm = "json"
