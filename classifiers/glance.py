@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from classifiers.appeals import without_appeals
 from classifiers.artefact import Artefact
 from classifiers.features import lexical_of
@@ -53,4 +55,4 @@ class Glances:
     def _look(self, turn: str) -> Glimpse:
         asked = without_appeals(turn)
         inputs = Inputs(self._static.vector(cut_of(asked))[None, :], lexical_of(asked)[None, :])
-        return Glimpse(*(tuple(self._scale.apply(rows)[0].tolist()) for rows in self._quick.ends(inputs)))
+        return Glimpse(*map(tuple, self._scale.apply(np.vstack(self._quick.ends(inputs))).tolist()))

@@ -20,6 +20,7 @@ from classifiers.static import StaticEmbedder, open_static
 WEIGHTS = Path(__file__).parent / "sense.json"
 _REST_CHARS = 400
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_NO_CONTENT = PLAIN | APPEAL | ADDRESS
 _YOU, _ME, _THIS = frozenset(("you", "your")), frozenset(("i", "my", "me", "we", "our")), frozenset(("this", "it"))
 
 
@@ -68,7 +69,7 @@ def content(text: str) -> frozenset[str]:
 
 
 def _means(word: str) -> bool:
-    return len(word) > 3 and word not in PLAIN | APPEAL | ADDRESS
+    return len(word) > 3 and word not in _NO_CONTENT
 
 
 def _stem(word: str) -> str:
