@@ -1,5 +1,7 @@
 """The engine's model in plain torch operations: the oracle, the fallback without a compiler, and the CUDA path."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -7,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from backends.engine.api import Step
+from backends.engine.kernels.cpu import usable_cores
 from backends.engine.layers.agreement import cut
 from backends.engine.layers.arena import Arena
 from backends.engine.layers.decoder import Layer
@@ -90,7 +93,13 @@ class TorchModel:
     def _load(self, source: TensorSource, precision: Precision, place: torch.device) -> None:
         spec = self.spec
         hold = Arena().hold
-        self._layers = [Layer(spec, source, index, precision, place, hold=hold) for index in range(spec.layers)]
+
+        @torch.inference_mode()
+        def layer(index: int) -> Layer:
+            return Layer(spec, source, index, precision, place, hold=hold)
+
+        with ThreadPoolExecutor(usable_cores()) as packers:
+            self._layers = list(packers.map(layer, range(spec.layers)))
         self._norm = RmsNorm(torch.from_numpy(source.tensor("norm")).to(place), spec.rms_eps)
         embed = torch.from_numpy(source.tensor("embed")).to(place)
         vocabulary = embed if spec.tied_head else torch.from_numpy(source.tensor("head")).to(place)
