@@ -2,12 +2,14 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
 import msgspec
 
 from gateway.experiments import chapter as chapters
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order
+from policies.experiments import rollout
 from policies.experiments import trial as trials
 from policies.experiments.enrol import Ramps
 from policies.experiments.evidence import Value
@@ -94,20 +96,27 @@ class Bench:
         broken = [name for name, chapter in self.chapters.items() if chapter.is_broken]
         self.chapters |= {name: chapters.judged(self.chapters[name], now) for name in broken}
 
-    def hear(self, name: str, others: Trial | None, standing: Standing | None) -> None:
+    def hear(self, name: str, parts: Iterable[Trial], standing: Standing | None) -> None:
         """What other gateways know of an experiment; of two ways that it may stand the later one holds."""
         chapter = self.chapters.get(name)
         if chapter is None:
             return
-        later = standing is not None and standing.since > chapter.standing.since
-        known = standing if later and standing is not None else chapter.standing
-        self.chapters[name] = msgspec.structs.replace(chapter, others=others, standing=known)
+        if standing is not None and chapters.holds(standing, chapter):
+            chapter = self._stand(chapter, standing)
+        others = [part for part in parts if part.round == chapter.trial.round]
+        known = reduce(trials.merged, others) if others else None
+        self.chapters[name] = msgspec.structs.replace(chapter, others=known)
 
     def obey(self, name: str, order: Order) -> None:
         chapter = self.chapters.get(name)
         if chapter is None:
             return
-        self.chapters[name] = msgspec.structs.replace(chapter, standing=ordered(chapter, order))
+        self.chapters[name] = self._stand(chapter, ordered(chapter, order))
+
+    def _stand(self, chapter: Chapter, standing: Standing) -> Chapter:
+        if standing.round != chapter.trial.round:
+            self._units.pop(chapter.experiment.name, None)
+        return chapters.standing_so(chapter, standing)
 
     @property
     def forced(self) -> Mapping[str, str]:
@@ -185,8 +194,22 @@ class Bench:
 def ordered(chapter: Chapter, order: Order) -> Standing:
     """How an experiment stands after a person's order. What is over for good is not ramped; what was held goes on."""
     control, standing = chapter.experiment.control, chapter.standing
+    if chapter.experiment.steps:
+        return rollout_ordered(chapter, order)
     if order.action == "stop":
         return Standing("stopped", control, "stopped by a person", order.at)
     if order.action == "promote":
         return Standing("promoted", order.variant or control, "promoted by a person", order.at)
-    return Standing("running", "", "ramped by a person", order.at, (*standing.ramp, order.weights))
+    if order.action == "ramp":
+        return Standing("running", "", "ramped by a person", order.at, (*standing.ramp, order.weights))
+    return standing
+
+
+def rollout_ordered(chapter: Chapter, order: Order) -> Standing:
+    """The same of a rollout: an order that does not fit how it stands changes nothing."""
+    standing, experiment = chapter.standing, chapter.experiment
+    if order.action == "approve":
+        return rollout.approved(standing, experiment, chapter.canaries, order.at)
+    if order.action == "resume":
+        return rollout.resumed(standing, experiment, order.at)
+    return rollout.aborted(standing, order.at) if order.action == "abort" else standing

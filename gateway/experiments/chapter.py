@@ -5,7 +5,8 @@ import math
 import msgspec
 
 from policies.experiments import trial as trials
-from policies.experiments.plan import Experiment
+from policies.experiments.plan import CANARY, Experiment
+from policies.experiments.rollout import begun, climb, rank, restepped
 from policies.experiments.standing import Standing, after, print_of
 from policies.experiments.trial import Trial
 from policies.experiments.verdict import Verdict, verdict
@@ -34,6 +35,11 @@ class Chapter(msgspec.Struct, frozen=True, kw_only=True):
         return self.trial if self.others is None else trials.merged(self.trial, self.others)
 
     @property
+    def canaries(self) -> int:
+        """Requests of a rollout's canary that are over."""
+        return self.whole.requests.get(CANARY, 0)
+
+    @property
     def is_broken(self) -> bool:
         """A guardrail that would roll back is broken, and it still goes on."""
         if self.standing.forced:
@@ -55,6 +61,7 @@ def begin(experiment: Experiment, now: float) -> Chapter:
         begun_at=now,
         seen_at=now,
         trial=trials.begin(experiment),
+        standing=begun(experiment, now) if experiment.steps else Standing(),
     )
 
 
@@ -64,12 +71,31 @@ def carried(chapter: Chapter | None, experiment: Experiment, now: float) -> Chap
     if chapter is None or chapter.schema != SCHEMA or chapter.print != print_of(experiment):
         return begin(experiment, now)
     standing = chapter.standing
-    if experiment.weights != chapter.experiment.weights:
+    if experiment.steps != chapter.experiment.steps:
+        standing = restepped(standing, experiment, now)
+    elif experiment.weights != chapter.experiment.weights:
         standing = msgspec.structs.replace(standing, ramp=())
     return msgspec.structs.replace(chapter, experiment=experiment, standing=standing)
 
 
 def judged(chapter: Chapter, now: float) -> Chapter:
     """With what its evidence makes of it."""
-    standing = after(chapter.standing, chapter.experiment, chapter.verdict(now), now)
-    return msgspec.structs.replace(chapter, standing=standing)
+    standing, found = chapter.standing, chapter.verdict(now)
+    if chapter.experiment.steps:
+        return standing_so(chapter, climb(standing, chapter.experiment, found, chapter.canaries, now))
+    return standing_so(chapter, after(standing, chapter.experiment, found, now))
+
+
+def standing_so(chapter: Chapter, standing: Standing) -> Chapter:
+    """As it stands now; another round begins without evidence."""
+    if standing.round == chapter.trial.round:
+        return msgspec.structs.replace(chapter, standing=standing)
+    fresh = trials.begin(chapter.experiment, standing.round)
+    return msgspec.structs.replace(chapter, standing=standing, trial=fresh, others=None)
+
+
+def holds(told: Standing, chapter: Chapter) -> bool:
+    """Whether what another gateway says of it goes before what is known here."""
+    if chapter.experiment.steps:
+        return rank(told) > rank(chapter.standing)
+    return told.since > chapter.standing.since

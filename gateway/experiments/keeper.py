@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
@@ -15,10 +16,10 @@ from gateway.decisions.record import SignalRecord
 from gateway.experiments.bench import Bench, Event, Over, Told
 from gateway.experiments.chapter import Chapter, carried
 from gateway.experiments.outcomes import covariates, outcomes
-from gateway.experiments.shelf import Shelf
+from gateway.experiments.shelf import Order, Shelf
 from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
-from policies.experiments import trial as trials
+from policies.experiments import rollout
 from policies.experiments.assign import shares
 from policies.experiments.enrol import Ramps, unit_of
 from policies.experiments.evidence import Value
@@ -39,7 +40,11 @@ PAUSE_S = 0.005
 """Between two batches: what comes meanwhile is taken in together."""
 
 KEEP_S = 5.0
-"""Between two writes to disk: what the end of the process by SIGKILL loses at most."""
+"""Between two writes to disk: what the end of the process by SIGKILL loses at most of the evidence; how an experiment stands is
+written when it changes."""
+
+OBEY_S = 5.0
+"""Within which an order is obeyed, or never."""
 
 
 class Heard(Protocol):
@@ -76,6 +81,8 @@ class Keeper:
         self._most = most
         self._bench = Bench()
         self._waiting: deque[Event] = deque()
+        self._orders: deque[tuple[str, Order, asyncio.Future[Chapter | None]]] = deque()
+        self._agreed: set[str] = set()
         self._woken = asyncio.Event()
         self._experiments: tuple[Experiment, ...] = ()
         self._loads = False
@@ -90,8 +97,16 @@ class Keeper:
         self._experiments, self._loads = policy.experiments, True
         before = self._before()
         self.forced = {**{name: one.forced for name, one in before.items() if one.forced}, **self.forced}
-        self.ramps = {**{name: one.ramp for name, one in before.items() if one.ramp}, **self.ramps}
+        self.ramps = {**self._begun({name: one.ramp for name, one in before.items() if one.ramp}), **self.ramps}
         self._woken.set()
+
+    async def obey(self, name: str, order: Order) -> Chapter | None:
+        """An order of a person, and how the experiment stands then; None where there is none. Raises TimeoutError."""
+        answer: asyncio.Future[Chapter | None] = asyncio.get_running_loop().create_future()
+        self._orders.append((name, order, answer))
+        self._woken.set()
+        async with asyncio.timeout(OBEY_S):
+            return await answer
 
     def settled(self, experiments: Sequence[Experiment], judged: Judged, settlement: Settlement) -> None:
         """A request that was decided by a policy with these experiments is over. Returns at once."""
@@ -145,10 +160,14 @@ class Keeper:
 
     async def step(self) -> None:
         """Everything that waits is taken in; once in a while it is judged, shared and kept."""
-        if not (self._loads or self._waiting or self._bench.chapters):
+        if not (self._loads or self._waiting or self._orders or self._bench.chapters):
             return
-        await asyncio.to_thread(self._take)
+        orders = [self._orders.popleft() for _ in range(len(self._orders))]
+        await asyncio.to_thread(self._take, [(name, order) for name, order, _ in orders])
         self._tell_standings()
+        for name, _, answer in orders:
+            if not answer.done():
+                answer.set_result(self._bench.chapters.get(name))
         if self._bench.chapters and self._now() - self._looked_at >= LOOK_S:
             self._looked_at = self._now()
             await self._exchange()
@@ -157,16 +176,18 @@ class Keeper:
 
     async def aclose(self) -> None:
         """What waits is taken in and kept."""
-        await asyncio.to_thread(self._take)
+        await asyncio.to_thread(self._take, ())
         await self._exchange()
         await asyncio.to_thread(self._keep)
         if self._shelf is not None:
             self._shelf.release()
 
-    def _take(self) -> None:
+    def _take(self, orders: Sequence[tuple[str, Order]]) -> None:
         if self._loads:
             self._loads = False
             self._bench.load(self._experiments, self._kept(), self._now())
+        for name, order in orders:
+            self._bench.obey(name, order)
         events = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if events:
             self._bench.take(events, self._now())
@@ -177,7 +198,13 @@ class Keeper:
     def _before(self) -> Mapping[str, Standing]:
         """How experiments stood before this process: known from the first request on."""
         kept, now = self._kept(), self._now()
+        self._agreed |= {name for name, chapter in kept.items() if chapter.standing.ramp}
         return {found.name: carried(kept.get(found.name), found, now).standing for found in self._experiments}
+
+    def _begun(self, ramps: Ramps) -> Ramps:
+        """Without rollouts of which other gateways may know better: none begins before they were heard, or its own file was."""
+        waits = {found.name for found in self._experiments if found.steps and self._shared is not None} - self._agreed
+        return {name: ramp for name, ramp in ramps.items() if name not in waits}
 
     def _look(self) -> None:
         """Orders go before evidence."""
@@ -199,7 +226,7 @@ class Keeper:
             self._shelf.write(chapter)
 
     async def _exchange(self) -> None:
-        """With other gateways that have the same experiment."""
+        """With other gateways that have the same experiment. Who never heard how it stands has nothing to say of that."""
         if self._shared is None:
             return
         for name, chapter in list(self._bench.chapters.items()):
@@ -207,17 +234,22 @@ class Keeper:
             heard = await self._shared.hear(known_as)
             if heard is not None:
                 standing = None if heard.standing is None else msgspec.json.decode(heard.standing, type=Standing)
-                self._bench.hear(name, others_of(heard), standing)
+                self._bench.hear(name, parts_of(heard), standing)
+                self._agreed.add(name)
             own = self._bench.chapters[name]
-            await self._shared.tell(known_as, msgspec.json.encode(own.trial), msgspec.json.encode(own.standing))
+            if heard is not None or name in self._agreed:
+                await self._shared.tell(known_as, msgspec.json.encode(own.trial), msgspec.json.encode(own.standing))
 
     def _tell_standings(self) -> None:
         """The next decision knows how they stand; a person reads it in the process's log."""
-        self.forced, self.ramps = self._bench.forced, self._bench.ramps
+        self.forced, self.ramps = self._bench.forced, self._begun(self._bench.ramps)
         for name, chapter in self._bench.chapters.items():
             before, standing = self._standings.get(name), chapter.standing
-            if before is not None and before.state != standing.state:
-                log.warning("experiment %s is %s: %s", name, standing.state, standing.why)
+            if before is not None and before != standing:
+                self._kept_at = self._looked_at = 0.0
+                self._woken.set()
+            if before is not None and (before.state, before.step) != (standing.state, standing.step):
+                log.warning("%s", changed(chapter))
         self._standings = {name: chapter.standing for name, chapter in self._bench.chapters.items()}
 
     def _over(self, experiments: Sequence[Experiment], judged: Judged, settlement: Settlement) -> Over:
@@ -240,7 +272,8 @@ def exposures_of(experiments: Sequence[Experiment], judged: Judged) -> Iterator[
             experiment = named[found.experiment]
             known = covariates(experiment.adjust_by, judged.facts, judged.estimate)
             weights = experiment.ramped(judged.snapshot.ramps.get(found.experiment, ())).weights
-            yield Exposure(found.experiment, found.variant, found.unit, shares(weights), known)
+            chances = {name: chance for name, chance in shares(weights).items() if chance}
+            yield Exposure(found.experiment, found.variant, found.unit, chances, known)
 
 
 def without_unit(experiments: Sequence[Experiment], judged: Judged) -> Iterator[str]:
@@ -250,13 +283,16 @@ def without_unit(experiments: Sequence[Experiment], judged: Judged) -> Iterator[
             yield experiment.name
 
 
-def others_of(heard: Heard) -> Trial | None:
-    """The parts of other gateways as one; a part that cannot be read here is left out."""
-    known: Trial | None = None
+def parts_of(heard: Heard) -> Iterator[Trial]:
+    """The parts of other gateways; one that cannot be read here is left out."""
     for told in heard.parts:
-        try:
-            part = msgspec.json.decode(told, type=Trial)
-        except msgspec.MsgspecError:
-            continue
-        known = part if known is None else trials.merged(known, part)
-    return known
+        with suppress(msgspec.MsgspecError):
+            yield msgspec.json.decode(told, type=Trial)
+
+
+def changed(chapter: Chapter) -> str:
+    """What has become of it, for the process's log."""
+    standing, name = chapter.standing, chapter.experiment.name
+    if chapter.experiment.steps:
+        return f"rollout {name}: {rollout.told(standing, chapter.experiment, chapter.canaries, standing.since)}"
+    return f"experiment {name} is {standing.state}: {standing.why}"

@@ -18,10 +18,11 @@ PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Order(msgspec.Struct, frozen=True):
-    """stop: everybody gets control; promote: everybody gets `variant`; ramp: it goes on by these weights. `at` in seconds
-    since the epoch."""
+    """stop: everybody gets control; promote: everybody gets `variant`; ramp: it goes on by these weights. Of rollouts:
+    approve: the next step; abort: everybody gets control; resume: it goes on, with new evidence. `at` in seconds since the
+    epoch."""
 
-    action: Literal["stop", "promote", "ramp"]
+    action: Literal["stop", "promote", "ramp", "approve", "abort", "resume"]
     variant: str
     at: float
     weights: Mapping[str, float] = {}

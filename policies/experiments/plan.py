@@ -14,6 +14,9 @@ Then = Literal["ask", "promote"]
 CONTROL = "control"
 """The variant that the others are compared with: the one of this name, else the first."""
 
+CANARY = "canary"
+"""The variant of a rollout that has the change."""
+
 
 class Metric(msgspec.Struct, frozen=True):
     """What is measured of a request.
@@ -60,12 +63,23 @@ class Variant(msgspec.Struct, frozen=True):
         return bool(self.sets)
 
 
+class Step(msgspec.Struct, frozen=True):
+    """Of a rollout: `share` of the units have the change, for `for_s` at least and until `samples` of its requests are over; or
+    it waits until `approve` says so."""
+
+    share: float = 0.0
+    for_s: float = 0.0
+    samples: int = 0
+    approve: str = ""
+
+
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """`starts` and `ends` bound the share of the layer's units that take part, within [0, 1). `before` are weights that it
     had earlier, oldest first, so that a change moves as few units as it can. `routes` are those whose requests take part.
 
     `adjust_by` names covariates that are known before assignment. `at_most_s` is how long it may run, None for ever.
-    `sample_ratio_alpha`: how sure it must be that variants get other shares than they should before it is held.
+    `sample_ratio_alpha`: how sure it must be that variants get other shares than they should before it is held. `steps` are
+    those of a rollout, whose weights are shares of all units: what they leave over takes no part.
     """
 
     name: str
@@ -86,6 +100,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     then: Then = "ask"
     watch: tuple[Guardrail, ...] = ()
     sample_ratio_alpha: float = 0.001
+    steps: tuple[Step, ...] = ()
 
     @property
     def control(self) -> str:
@@ -105,6 +120,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         if not history:
             return self
         variants = tuple([Variant(known.name, history[-1].get(known.name, 0.0), known.sets) for known in self.variants])
+        if self.steps:
+            ends = round(sum(history[-1].values()), 9)
+            return msgspec.structs.replace(self, variants=variants, ends=ends, before=tuple(history[:-1]))
         before = (*self.before, self.weights, *history[:-1])
         return msgspec.structs.replace(self, variants=variants, before=before)
 

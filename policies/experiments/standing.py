@@ -9,19 +9,26 @@ import msgspec
 from policies.experiments.plan import Experiment
 from policies.experiments.verdict import Verdict
 
-State = Literal["running", "decided", "held", "stopped", "promoted"]
+State = Literal["running", "waiting", "decided", "held", "stopped", "promoted"]
 
 
 class Standing(msgspec.Struct, frozen=True):
     """`since` in seconds since the epoch, 0 of one that goes on as it began. decided: the verdict waits for a person; held:
     something is wrong, and nothing is concluded; stopped and promoted: everybody gets `variant`. `ramp`: weights that
-    followed the file's, the ones in force last."""
+    followed the file's, the ones in force last.
+
+    Of a rollout (`policies.experiments.rollout`): waiting: for a person; `step` is its place among the steps, entered at
+    `since` when `seen` requests of the canary were over; `round` counts how often a person began anew with the evidence.
+    """
 
     state: State = "running"
     variant: str = ""
     why: str = ""
     since: float = 0.0
     ramp: tuple[Mapping[str, float], ...] = ()
+    step: int = 0
+    seen: int = 0
+    round: int = 0
 
     @property
     def forced(self) -> str:

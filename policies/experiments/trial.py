@@ -26,15 +26,16 @@ class Exposure(msgspec.Struct, frozen=True):
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """`metrics` by `TREATMENT/METRIC`, `watched` by `TREATMENT/GUARDRAIL`. `requests` and `units` count exposures by variant,
-    units as far as they were told apart."""
+    units as far as they were told apart. `round` counts how often it was begun anew."""
 
     requests: Mapping[str, int] = {}
     units: Shares = Shares()
     metrics: Mapping[str, Evidence] = {}
     watched: Mapping[str, Evidence] = {}
+    round: int = 0
 
 
-def begin(experiment: Experiment) -> Trial:
+def begin(experiment: Experiment, round: int = 0) -> Trial:
     """Nothing seen yet."""
     once, alpha = experiment.unit == "request", alpha_of(experiment)
     return Trial(
@@ -48,6 +49,7 @@ def begin(experiment: Experiment) -> Trial:
             for treatment in experiment.treatments
             for rail in experiment.watch
         },
+        round=round,
     )
 
 
@@ -104,12 +106,13 @@ def draws(experiment: Experiment, exposure: Exposure) -> Iterator[tuple[str, Dra
 
 
 def merged(one: Trial, other: Trial) -> Trial:
-    """What two gateways know, as one. Of sample ratios the mean of e-values: both may have seen the same units."""
+    """What two gateways know of one round, as one. Of sample ratios the mean of e-values: both may have seen the same units."""
     return Trial(
         requests=_added(one.requests, other.requests),
         units=_shares(one.units, other.units),
         metrics=_merged(one.metrics, other.metrics),
         watched=_merged(one.watched, other.watched),
+        round=one.round,
     )
 
 
