@@ -88,7 +88,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             for model, found in self.chances.items()
         ]
         notes.append(_LEGEND)
-        promised = f"{self.familiar_level:.0%} of prompts like those of training are promised one"
+        promised = f"{self.familiar_level:.1%} of prompts like those of training are promised one"
         notes.append(f"an estimate for {self.coverage:.1%} of {self.prompts} prompts; {promised}")
         notes += [_told(self.quick)] if self.quick else []
         rows = tuple((name, *_cells(router)) for name, router in self.routers.items())
