@@ -10,6 +10,7 @@ from policies.escalate.plan import Escalation
 from policies.experiments.enrol import arm_of
 from policies.experiments.plan import Assignment, Experiment, Unit
 from policies.facts import Facts
+from policies.shadows.plan import Shadow
 
 Matcher = Callable[[Facts], bool]
 MayMove = Literal["up", "freely", "never"]
@@ -141,7 +142,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     `headers_read` are the request's side values (lower-case names) that the routes look at. `difficulty` is None when
     no route chooses by difficulty. `remember_s` is how long the lines of earlier turns of a conversation are honoured.
-    `arms` are the policies of variants that change something, by what `experiments.enrol.arm_of` calls them.
+    `arms` are the policies of variants that change something, by what `experiments.enrol.arm_of` calls them. `shadows` are
+    asked the same after the answer; no decision hangs on them.
     """
 
     hash: str
@@ -158,6 +160,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     remember_s: float = 3600.0
     experiments: tuple[Experiment, ...] = ()
     arms: Mapping[str, "Policy"] = {}
+    shadows: tuple[Shadow, ...] = ()
 
     def redrawn(self, lines: Mapping[str, Line]) -> "Policy":
         """The same policy with these lines, by route. Whoever has a decision and its line can so decide again.

@@ -91,7 +91,9 @@ def _elsewhere(draft: Draft, name: str, model: Model) -> Iterator[Problem]:
     if model.found_by == "dns" and any(not address.startswith("http://") for address in model.at):
         yield draft.at_key((*here, "at"), "needs http:// where names are resolved: no certificate is for an address")
     if model.events is not None and model.watch != "vllm":
-        yield draft.at_key((*here, "events"), "stands beside watch: vllm; other servers publish none that we understand")
+        yield draft.at_key(
+            (*here, "events"), "stands beside watch: vllm; other servers publish none that we understand"
+        )
     if model.watch != "off" and (model.run is not None or model.worker):
         yield draft.at_key((*here, "watch"), "has no use: our own engine tells by itself")
 
@@ -100,19 +102,19 @@ def _route_references(draft: Draft, here: Path, route: RouteEntry) -> Iterator[P
     if route.use is not None:
         yield from _known(draft, (*here, "use"), [route.use], [REQUESTED])
     yield from _known(draft, (*here, "fallback"), route.fallback or ())
-    yield from _when_references(draft, (*here, "when"), route.when)
+    yield from when_references(draft, (*here, "when"), route.when)
     if route.choose is not None:
         yield from _known(draft, (*here, "choose", "among"), route.choose.among)
 
 
-def _when_references(draft: Draft, here: Path, when: When | None) -> Iterator[Problem]:
+def when_references(draft: Draft, here: Path, when: When | None) -> Iterator[Problem]:
     if when is None:
         return
     if when.model_is is not None:
         yield from _known(draft, (*here, "model.is"), [when.model_is], ["concrete", AUTO])
     for i, option in enumerate(when.any_of or ()):
-        yield from _when_references(draft, (*here, "any", i), option)
-    yield from _when_references(draft, (*here, "not"), when.not_)
+        yield from when_references(draft, (*here, "any", i), option)
+    yield from when_references(draft, (*here, "not"), when.not_)
 
 
 def _known(draft: Draft, path: Path, used: Iterable[str], also: Sequence[str] = ()) -> Iterator[Problem]:

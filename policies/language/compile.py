@@ -11,6 +11,7 @@ from policies.language.matchers import compile_when, headers_of
 from policies.language.schema import PolicyFile
 from policies.language.sections.models import ModelEntry, PriceEntry, RunEntry, SpeaksEntry
 from policies.language.sections.routes import RouteEntry
+from policies.language.shadowed import compile_shadows, shadow_headers
 from policies.policy import Affinity, Choose, Difficulty, Policy, Resilience, Route
 
 EVERYTHING: frozenset[Ability] = frozenset({"tools", "json_schema", "vision", "audio", "logprobs", "reasoning"})
@@ -57,7 +58,7 @@ def compile_policy(
         name=name,
         models=models,
         routes=routes,
-        headers_read=frozenset(header for route in file.routes for header in headers_of(route.when)),
+        headers_read=headers_read(file),
         difficulty=difficulty if any(choices) else None,
         resilience=_resilience(file),
         affinity=Affinity(file.affinity.max_imbalance, file.affinity.spill_after, file.affinity.spread_after),
@@ -65,7 +66,18 @@ def compile_policy(
         stay_with=file.conversations.stay_with,
         remember_s=file.conversations.for_,
         escalations=escalations,
+        shadows=compile_shadows(file.shadows, routes_of(file)),
     )
+
+
+def headers_read(file: PolicyFile) -> frozenset[str]:
+    of_routes = [header for route in file.routes for header in headers_of(route.when)]
+    return frozenset([*of_routes, *shadow_headers(file.shadows)])
+
+
+def routes_of(file: PolicyFile) -> list[str]:
+    """Names of its routes, in order."""
+    return [route_name(route, i) for i, route in enumerate(file.routes)]
 
 
 def route_name(route: RouteEntry, index: int) -> str:

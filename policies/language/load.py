@@ -21,6 +21,7 @@ from policies.language.faults import nulls
 from policies.language.own_tests import Estimator, run_test
 from policies.language.parse import parse
 from policies.language.problem import Problem, Source
+from policies.language.shadowing import shadow_meaning, shadow_names, shadow_prices
 from policies.language.solving import Calibrate, solve_routes
 from policies.language.tree import Entries
 from policies.policy import Policy
@@ -74,18 +75,27 @@ def shape(source: Source, text: str) -> tuple[Draft | None, list[Problem]]:
 
 def names(found: Draft) -> list[Problem]:
     """What is named and not declared."""
-    return [*check.references(found), *escalation_names(found), *experiment_names(found)]
+    return [
+        *check.references(found),
+        *escalation_names(found),
+        *experiment_names(found),
+        *shadow_names(found),
+    ]
 
 
 def meaning(found: Draft) -> list[Problem]:
     """What makes no sense in a file whose shape and names are right."""
-    return list(check.meaning(found)) or [*escalation_meaning(found), *experiment_meaning(found)]
+    return list(check.meaning(found)) or [
+        *escalation_meaning(found),
+        *experiment_meaning(found),
+        *shadow_meaning(found),
+    ]
 
 
 def compiled(found: Draft, calibrate: Calibrate, weigh: Weigh, *, name: str, digest: str) -> Policy | list[Problem]:
     """The policy with its targets solved, without its experiments; or what is in the way."""
     models = compile_models(found.file)
-    problems = list(check.catalogue(found, models))
+    problems = [*check.catalogue(found, models), *shadow_prices(found, models)]
     if problems:
         return problems
     escalations, problems = compile_escalations(found, models, weigh)

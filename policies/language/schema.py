@@ -16,6 +16,7 @@ from policies.language.sections.guardrails import GuardrailEntry
 from policies.language.sections.models import ModelEntry
 from policies.language.sections.resilience import ResilienceEntry
 from policies.language.sections.routes import RouteEntry
+from policies.language.sections.shadows import ShadowEntry
 
 
 class PolicyFile(Closed):
@@ -40,6 +41,9 @@ class PolicyFile(Closed):
         default={}, description="What must not become worse, by name; for experiments."
     )
     experiments: list[ExperimentEntry] = Field(default=[], description="Variants of this policy, tried beside it.")
+    shadows: list[ShadowEntry] = Field(
+        default=[], description="Models that are asked the same after the answer, for comparison alone."
+    )
     tests: list[TestEntry] = Field(default=[], description="Examples that must hold.")
 
 

@@ -1,0 +1,69 @@
+"""What a file may say of `shadows:` that makes no sense."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from policies.catalogue import Model, Price
+from policies.language.check import when_references
+from policies.language.compile import routes_of
+from policies.language.draft import Draft
+from policies.language.faults import did_you_mean
+from policies.language.problem import Problem
+from policies.language.schema import PolicyFile
+from policies.language.sections.shadows import ShadowEntry
+from policies.language.tree import Path
+
+FREE = Price()
+
+
+def shadow_names(draft: Draft) -> Iterator[Problem]:
+    """Routes and models that are named but do not exist."""
+    routes = routes_of(draft.file)
+    for i, entry in enumerate(draft.file.shadows):
+        here: Path = ("shadows", i)
+        yield from when_references(draft, (*here, "never_when"), entry.never_when)
+        if entry.to not in draft.names:
+            told = f"names the model {entry.to}, which is not declared{did_you_mean(entry.to, draft.names)}"
+            yield draft.at_value((*here, "to"), told)
+        for j, of in enumerate(entry.of):
+            if of not in routes and of not in draft.names:
+                hint = did_you_mean(of, [*routes, *draft.names])
+                yield draft.at_value((*here, "of", j), f"names no route and no model: {of}{hint}")
+            elif of in routes and of in draft.names:
+                yield draft.at_value((*here, "of", j), f"is {of}, which is a route and a model; rename the route")
+
+
+def shadow_meaning(draft: Draft) -> Iterator[Problem]:
+    seen = Counter(entry.name for entry in draft.file.shadows)
+    for i, entry in enumerate(draft.file.shadows):
+        here: Path = ("shadows", i)
+        if seen[entry.name] > 1:
+            yield draft.at_value((*here, "name"), "is the name of two shadows")
+        if entry.to in entry.of:
+            told = "is compared with itself; noise_floor says how much a model differs from itself"
+            yield draft.at_value((*here, "to"), told)
+
+
+def shadow_prices(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
+    """Where something is charged there is a cap, and what one call charges at most is known."""
+    for i, entry in enumerate(draft.file.shadows):
+        priced = [name for name in asked_by(draft.file, entry) if models[name].price != FREE]
+        if not priced:
+            continue
+        here: Path = ("shadows", i)
+        if entry.limits.cost is None:
+            told = f"needs limits: {{cost: $5/day}} or another amount: {', '.join(priced)} has a price"
+            yield draft.at_key(here, told)
+        for name in [name for name in priced if models[name].fits.output is None]:
+            told = (
+                f"asks {name}, of which it must be known what an answer costs at most: state its fits: {{output: 8k}}"
+            )
+            yield draft.at_key(here, told)
+
+
+def asked_by(file: PolicyFile, entry: ShadowEntry) -> list[str]:
+    """Models that the shadow may ask: its own, and those that answer where they are asked twice."""
+    if entry.noise_floor is None:
+        return [entry.to]
+    of_routes = any(of in routes_of(file) for of in entry.of)
+    return list(dict.fromkeys([entry.to, *(file.models if of_routes else entry.of)]))

@@ -1,0 +1,47 @@
+"""A shadow: a model that is asked the same as another one, after that one has answered, for comparison alone."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from policies.facts import Facts
+
+Comparison = Literal["exact", "edit", "structure", "embedding"]
+"""
+exact      the same text, as it is and normalised
+edit       how many words would have to change
+structure  the same JSON, the same tool calls; and whether an answer has the form that was asked for
+embedding  how far the sentence embeddings are apart
+"""
+
+
+def never(_facts: Facts) -> bool:
+    """The matcher of a shadow that leaves nobody out."""
+    return False
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a shadow may take. `microusd_per_day` None: it costs nothing. `queue` requests wait at most, `in_flight` are asked
+    at once, each for `deadline_s` at most."""
+
+    microusd_per_day: int | None = None
+    in_flight: int = 8
+    queue: int = 64
+    deadline_s: float = 60.0
+
+
+class Shadow(msgspec.Struct, frozen=True, kw_only=True):
+    """`to` is asked what requests of `routes`, and those that `models` answered, were asked: the share `sample` of them, but
+    for those that `leaves_out` matches. For the share `answer_twice` of these the model that answered is asked once more,
+    so that its difference from itself is known."""
+
+    name: str
+    to: str
+    routes: frozenset[str] = frozenset()
+    models: frozenset[str] = frozenset()
+    sample: float = 0.01
+    leaves_out: Callable[[Facts], bool] = never
+    compare: tuple[Comparison, ...] = ("exact", "structure")
+    answer_twice: float = 0.0
+    limits: Limits = Limits()
