@@ -16,7 +16,13 @@ from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
 from gateway.route_text import route_text
-from gateway.telemetry.observe import METRICS_CONTENT_TYPE, NullObservation, fresh_request_id
+from gateway.telemetry.observe import (
+    METRICS_CONTENT_TYPE,
+    OPENMETRICS,
+    OPENMETRICS_CONTENT_TYPE,
+    NullObservation,
+    fresh_request_id,
+)
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.facts import Facts
@@ -60,11 +66,13 @@ async def ready(gateway: Gateway, scope: Scope, receive: Receive, send: Send) ->
 
 async def metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
     """Needs no key, but the right name."""
-    gateway.identity.refuse_foreign(read_headers(scope["headers"]))
-    page = gateway.observer.metrics_page()
+    headers = read_headers(scope["headers"])
+    gateway.identity.refuse_foreign(headers)
+    exemplars = OPENMETRICS in headers.get("accept", "")
+    page = gateway.observer.metrics_page(exemplars=exemplars)
     if not page:
         raise NotFound("Metrics are switched off here.")
-    await send_whole(send, 200, page, NO_CACHE, METRICS_CONTENT_TYPE)
+    await send_whole(send, 200, page, NO_CACHE, OPENMETRICS_CONTENT_TYPE if exemplars else METRICS_CONTENT_TYPE)
 
 
 async def route(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:

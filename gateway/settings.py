@@ -88,12 +88,18 @@ class Limits(BaseModel):
 
 
 class Telemetry(BaseModel):
-    """`sampled` is the share of the traces that begin here; of those that a caller began, the caller has decided."""
+    """`sampled` is the share of traces that are kept beside what always is: errors, escalations, drawn choices, the first
+    requests of a variant, and whose first content took more than `slow_s`. With `trust_callers` a trace that a caller began
+    goes on here and the caller has decided; without, it is linked to. `baggage_to` are the hosts of upstreams that are told
+    a request's variants."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     traces: Literal["off", "console", "otlp"] = "off"
     sampled: float = Field(default=1.0, ge=0, le=1)
+    slow_s: PositiveFloat = 10.0
+    trust_callers: bool = True
+    baggage_to: tuple[str, ...] = ()
     otlp_endpoint: str | None = None
     metrics: bool = True
     log: LogForm = "json"

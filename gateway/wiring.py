@@ -202,10 +202,14 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
             metrics=told.metrics,
             log=told.log,
             sampled=told.sampled,
+            slow_s=told.slow_s,
+            trusts_callers=told.trust_callers,
+            baggage_to=told.baggage_to,
             secrets=secrets_of(settings, policy),
         )
     except ValueError as error:
         raise BadSettings(f"telemetry: {error}") from None
-    models = [model.name for model in policy.every_model]
-    observer.policy_loaded(policy.hash, [route.name for route in policy.routes], models, policy.experiments)
+    dialects = {model.name: model.dialect for model in policy.every_model}
+    routes = [route.name for route in policy.routes]
+    observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects)
     return observer

@@ -116,8 +116,9 @@ class Reloader:
             gateway.decisions.policy_loaded(policy, text)
         gateway.experiments.policy_loaded(policy)
         gateway.live, gateway.last_problem = fresh, ""
-        routes, models = [route.name for route in policy.routes], [model.name for model in policy.every_model]
-        gateway.observer.policy_loaded(policy.hash, routes, models, policy.experiments)
+        dialects = {model.name: model.dialect for model in policy.every_model}
+        routes = [route.name for route in policy.routes]
+        gateway.observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects)
         log.info("policy %s (%s) is in force", policy.name, policy.hash)
         if self._retiring is not None:
             self._retiring.create_task(old.retire(), name=f"retire-policy-{old.policy.hash}")

@@ -1,6 +1,8 @@
 """What is written on spans, as plain mappings. Free text passes the redactor."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from urllib.parse import urlsplit
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
@@ -13,6 +15,9 @@ from policies.experiments.plan import Assignment
 from policies.facts import Facts
 
 Value = str | int | float | bool | Sequence[str]
+
+PROVIDERS = {"openai_chat": "openai", "anthropic": "anthropic"}
+"""By the dialect of a model's servers."""
 
 MOST_DROPPED = 32
 """Dropped candidates that are listed."""
@@ -36,6 +41,8 @@ def decided(
         known[names.ARTEFACT] = decision.artefact
     if decision.line is not None:
         known[names.LINE_LOSS] = decision.line.loss
+    if decision.propensity:
+        known |= {names.INSTEAD_OF: decision.instead_of, names.EXPLORE_PROPENSITY: decision.probability}
     return known | _chosen(decision.choice, redactor) | _estimated(estimate)
 
 
@@ -71,17 +78,41 @@ def _estimated(estimate: Estimate | None) -> dict[str, Value]:
     return {names.DIFFICULTY: p_good, names.ESTIMATE_US: estimate.took_us, **stage}
 
 
-def asked(
-    call: Call, number: int, predicted_tokens: int | None, stream: bool, redactor: Redactor, *, operation: str
-) -> dict[str, Value]:
+def asked(call: Call, stream: bool, redactor: Redactor, *, operation: str, provider: str) -> dict[str, Value]:
     known: dict[str, Value] = {
         names.OPERATION: operation,
+        names.PROVIDER: provider,
         names.REQUEST_MODEL: call.model,
         names.REQUEST_STREAM: stream,
         names.REPLICA: redactor.clean(call.replica),
-        names.ATTEMPT_NUMBER: number,
     }
-    return known if predicted_tokens is None else known | {names.PREDICTED_TOKENS: predicted_tokens}
+    return known | _address(call.replica)
+
+
+def provider_of(call: Call, dialect: str) -> str:
+    """Whose API is asked; conventions want this where nothing better is known.
+
+    >>> provider_of(Call("m", "http://h/v1"), "anthropic"), provider_of(Call("m", "in-process:m"), "openai_chat")
+    ('anthropic', 'turnout')
+    """
+    return "turnout" if is_local(call) else PROVIDERS.get(dialect, "openai")
+
+
+def is_local(call: Call) -> bool:
+    """Whether an engine in this process answers."""
+    return call.replica.startswith("in-process:")
+
+
+@lru_cache(maxsize=512)
+def _address(replica: str) -> dict[str, Value]:
+    if replica.startswith("in-process:"):
+        return {}
+    try:
+        url = urlsplit(replica)
+        port = url.port or {"https": 443}.get(url.scheme, 80)
+    except ValueError:  # not a URL that we can read; observing never raises
+        return {}
+    return {names.SERVER_ADDRESS: url.hostname or "", names.SERVER_PORT: port}
 
 
 def answered(error_kind: str, usage: Usage | None) -> dict[str, Value]:
@@ -111,10 +142,11 @@ def settled(settlement: Settlement, redactor: Redactor) -> dict[str, Value]:
         known[names.TTFT_MS] = settlement.ttft_ms
     if settlement.error_code:
         known[names.ERROR_TYPE] = redactor.clean(settlement.error_code)
-    return known | _used(settlement.usage) | _judged(settlement)
+    return known | _used(settlement.usage) | judged(settlement)
 
 
-def _judged(settlement: Settlement) -> dict[str, Value]:
+def judged(settlement: Settlement) -> dict[str, Value]:
+    """Of an answer that was held back, if it was judged."""
     if not settlement.judgement or settlement.p_correct is None:
         return {}
     known: dict[str, Value] = {names.JUDGEMENT: settlement.judgement, names.P_CORRECT: settlement.p_correct}
@@ -133,4 +165,5 @@ def _used(usage: Usage | None) -> dict[str, Value]:
         names.INPUT_TOKENS: usage.prompt_tokens,
         names.OUTPUT_TOKENS: usage.completion_tokens,
         names.CACHE_READ_TOKENS: usage.cached_tokens,
+        **({names.REASONING_TOKENS: usage.reasoning_tokens} if usage.reasoning_tokens else {}),
     }

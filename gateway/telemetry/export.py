@@ -1,85 +1,92 @@
-"""The OpenTelemetry SDK, set up by hand: own provider, bounded queue, one thread, a deadline at the end."""
+"""Delivery of traces by a thread: a bounded queue, spans made there, the SDK's exporter, a deadline at the end."""
 
 import asyncio
 import sys
 import threading
+from collections import deque
 from collections.abc import Sequence
-from importlib.metadata import version
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter, SpanExportResult
 
-from gateway.telemetry import names
 from gateway.telemetry.delivery import Dropped
+from gateway.telemetry.spans import Spans
+from gateway.telemetry.traces import RequestTrace
 
-QUEUE = 8_192
-"""Spans that wait for delivery; beyond it the oldest are dropped."""
+QUEUE = 2_048
+"""Traces that wait for delivery; whoever comes when it is full is dropped. Each is some 5 KB."""
 
 BATCH = 512
-DELAY_MS = 1_000.0
+"""Spans of one export."""
+
+WAKES = 128
+"""Traces that are delivered before DELAY_S is over."""
+
+DELAY_S = 1.0
 COLLECTOR_TIMEOUT_S = 5.0
-LONGEST_ATTRIBUTE = 1_024
-MOST_ATTRIBUTES = 64
 TRACES_PATH = "/v1/traces"
 
 
 class SpanDelivery:
-    """Spans end in a bounded queue; a thread of the SDK exports them in batches. A failed export only counts."""
+    """Traces wait in a bounded queue; a thread makes their spans and exports them. What fails only counts."""
 
-    def __init__(self, exporter: SpanExporter, service_name: str, sampled: float, dropped: Dropped) -> None:
-        self._provider = TracerProvider(
-            sampler=ParentBasedTraceIdRatio(sampled),
-            resource=Resource({"service.name": service_name, "service.version": version("turnout")}),
-            shutdown_on_exit=False,
-            span_limits=SpanLimits(
-                max_attributes=MOST_ATTRIBUTES, max_events=16, max_links=16, max_attribute_length=LONGEST_ATTRIBUTE
-            ),
-        )
-        self._provider.add_span_processor(
-            BatchSpanProcessor(
-                CountingExporter(exporter, dropped),
-                max_queue_size=QUEUE,
-                schedule_delay_millis=DELAY_MS,
-                max_export_batch_size=BATCH,
-                export_timeout_millis=COLLECTOR_TIMEOUT_S * 1_000,
-            )
-        )
-        self.tracer = self._provider.get_tracer(names.SCOPE)
+    def __init__(self, exporter: SpanExporter, spans: Spans, dropped: Dropped, queue: int = QUEUE) -> None:
+        self._exporter = exporter
+        self._spans = spans
+        self._dropped = dropped
+        self._most = queue
+        self._waiting: deque[RequestTrace] = deque()
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="deliver-traces", daemon=True)
+        self._thread.start()
+
+    def deliver(self, trace: RequestTrace) -> None:
+        if self._closing or len(self._waiting) >= self._most:
+            self._dropped("span", trace.spans)
+            return
+        self._waiting.append(trace)
+        if len(self._waiting) >= WAKES:
+            self._wake.set()
 
     async def aclose(self, within_s: float) -> None:
-        """The SDK's own shutdown may wait 30 s for a dead collector, so it gets a thread that need not end."""
-        last = threading.Thread(target=self._provider.shutdown, name="telemetry-flush", daemon=True)
-        last.start()
-        await asyncio.to_thread(last.join, within_s)
+        """A collector that hangs keeps the thread, which need not end, and what waits behind it is dropped."""
+        self._closing = True
+        self._wake.set()
+        await asyncio.to_thread(self._thread.join, within_s)
+        while self._waiting:
+            self._dropped("span", self._waiting.popleft().spans)
 
+    def _run(self) -> None:
+        while not self._closing:
+            self._wake.wait(DELAY_S)
+            self._wake.clear()
+            self._drain()
+        self._drain()
+        self._exporter.shutdown()
 
-class CountingExporter(SpanExporter):
-    """Counts the spans that `inner` could not deliver, and lets none of its failures out."""
+    def _drain(self) -> None:
+        while batch := self._batch():
+            self._export(batch)
 
-    def __init__(self, inner: SpanExporter, dropped: Dropped) -> None:
-        self._inner = inner
-        self._dropped = dropped
+    def _batch(self) -> list[RequestTrace]:
+        """What makes about BATCH spans."""
+        batch: list[RequestTrace] = []
+        spans = 0
+        while self._waiting and spans < BATCH:
+            batch.append(self._waiting.popleft())
+            spans += batch[-1].spans
+        return batch
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = self._try(spans)
-        if result is not SpanExportResult.SUCCESS:
-            self._dropped("span", len(spans))
-        return result
-
-    def _try(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+    def _export(self, batch: list[RequestTrace]) -> None:
         try:
-            return self._inner.export(spans)
+            spans: Sequence[ReadableSpan] = [span for trace in batch for span in self._spans.of(trace)]
+            delivered = self._exporter.export(spans) is SpanExportResult.SUCCESS
         except Exception:  # any exporter, any network library: all a request may notice is a counter
-            return SpanExportResult.FAILURE
-
-    def shutdown(self) -> None:
-        self._inner.shutdown()
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self._inner.force_flush(timeout_millis)
+            delivered = False
+        if not delivered:
+            self._dropped("span", sum(trace.spans for trace in batch))
 
 
 def to_console() -> SpanExporter:

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
+from gateway.telemetry.baggage import BAGGAGE, Baggage
 from gateway.telemetry.delivery import Delivery
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.observe import fresh_request_id
-from gateway.telemetry.redact import Redactor
-from gateway.telemetry.traces import AttemptTrace, RequestTrace, Tracing
+from gateway.telemetry.observe import NO_DIALECTS, fresh_request_id
+from gateway.telemetry.traces import AttemptSeen, Trace, Tracing
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
-from policies.experiments.plan import Experiment
+from policies.experiments.plan import Assignment, Experiment
 from policies.facts import Facts
 from policies.policy import Choose
 
@@ -21,15 +21,17 @@ class LiveObserver:
     def __init__(
         self,
         *,
-        delivery: Delivery,
-        redactor: Redactor,
+        delivery: Delivery | None,
+        tracing: Tracing,
+        baggage: Baggage,
         metrics: Metrics,
         shows_metrics: bool,
         log: RequestLog | None,
         clock: Callable[[], float],
     ) -> None:
         self._delivery = delivery
-        self._tracing = Tracing(delivery.tracer, redactor)
+        self._tracing = tracing
+        self._baggage = baggage
         self._metrics = metrics
         self._shows_metrics = shows_metrics
         self._log = log
@@ -39,7 +41,7 @@ class LiveObserver:
         request_id = fresh_request_id()
         self._metrics.arrived()
         trace = self._tracing.begin(headers, method, route_path, request_id)
-        return LiveObservation(request_id, trace, self._metrics, self._log, self._clock)
+        return LiveObservation(request_id, trace, self._baggage, self._metrics, self._log, self._clock)
 
     def policy_loaded(
         self,
@@ -47,7 +49,9 @@ class LiveObserver:
         routes: Iterable[str],
         models: Iterable[str],
         experiments: Iterable[Experiment] = (),
+        dialects: Mapping[str, str] = NO_DIALECTS,
     ) -> None:
+        self._tracing.dialects = dialects
         self._metrics.policy_loaded(policy_hash, routes, models, experiments)
 
     def policy_refused(self) -> None:
@@ -59,41 +63,49 @@ class LiveObserver:
     def not_kept(self, count: int) -> None:
         self._metrics.dropped("decision", count)
 
-    def metrics_page(self) -> bytes:
-        return self._metrics.page() if self._shows_metrics else b""
+    def metrics_page(self, *, exemplars: bool = False) -> bytes:
+        return self._metrics.page(exemplars=exemplars) if self._shows_metrics else b""
 
     async def aclose(self, within_s: float = 5.0) -> None:
-        await self._delivery.aclose(within_s)
+        if self._delivery is not None:
+            await self._delivery.aclose(within_s)
 
 
 class LiveObservation:
-    __slots__ = ("_attempts", "_clock", "_log", "_metrics", "_settled", "_trace", "request_id")
+    __slots__ = (
+        "_assignments", "_attempts", "_baggage", "_clock", "_log", "_metrics", "_settled", "_trace", "request_id",
+    )  # fmt: skip
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  what it hands its happenings to
         self,
         request_id: str,
-        trace: RequestTrace,
+        trace: Trace,
+        baggage: Baggage,
         metrics: Metrics,
         log: RequestLog | None,
         clock: Callable[[], float],
     ) -> None:
         self.request_id = request_id
         self._trace = trace
+        self._baggage = baggage
         self._metrics = metrics
         self._log = log
         self._clock = clock
+        self._assignments: tuple[Assignment, ...] = ()
         self._attempts: list[LiveAttempt] = []
         self._settled = False
 
     def decided(
         self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None = None
     ) -> None:
+        self._assignments = decision.assignments
         self._trace.decided(facts, decision, estimate, decision_us)
         self._metrics.decided(decision_us, _estimated(estimate))
 
     def attempt(self, call: Call, number: int, predicted_tokens: int | None = None) -> "LiveAttempt":
         trace = self._trace.attempt(call, number, predicted_tokens)
-        attempt = LiveAttempt(trace, call, predicted_tokens, self._metrics, self._clock)
+        baggage = self._baggage.toward(call.replica, self._assignments)
+        attempt = LiveAttempt(trace, call, baggage, predicted_tokens, self._metrics, self._clock)
         self._attempts.append(attempt)
         return attempt
 
@@ -104,8 +116,8 @@ class LiveObservation:
         self._settled = True
         for attempt in self._attempts:
             attempt.end("cancelled", None)
-        self._metrics.settled(settlement)
-        self._trace.settle(settlement)
+        kept = self._trace.settle(settlement)
+        self._metrics.settled(settlement, self._trace.trace_id if kept else "")
         self._write(settlement)
 
     def _write(self, settlement: Settlement) -> None:
@@ -118,18 +130,24 @@ class LiveObservation:
 
 
 class LiveAttempt:
-    __slots__ = ("_call", "_clock", "_ended", "_metrics", "_predicted_tokens", "_started_at", "_trace")
+    __slots__ = (
+        "_baggage", "_call", "_clock", "_ended", "_first_content_s", "_metrics", "_predicted_tokens", "_started_at",
+        "_trace",
+    )  # fmt: skip
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  what it hands its happenings to
         self,
-        trace: AttemptTrace,
+        trace: AttemptSeen,
         call: Call,
+        baggage: str,
         predicted_tokens: int | None,
         metrics: Metrics,
         clock: Callable[[], float],
     ) -> None:
         self._trace = trace
         self._call = call
+        self._baggage = baggage
+        self._first_content_s: float | None = None
         self._predicted_tokens = predicted_tokens
         self._metrics = metrics
         self._clock = clock
@@ -138,10 +156,12 @@ class LiveAttempt:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return self._trace.headers
+        headers = self._trace.headers()
+        return {**headers, BAGGAGE: self._baggage} if self._baggage else headers
 
     def first_content(self) -> None:
-        self._trace.first_content(self._clock() - self._started_at)
+        self._first_content_s = self._clock() - self._started_at
+        self._trace.first_content(self._first_content_s)
 
     def end(self, error_kind: str, usage: Usage | None) -> None:
         if self._ended:
@@ -149,7 +169,8 @@ class LiveAttempt:
         self._ended = True
         self._trace.end(error_kind, usage)
         took_s = self._clock() - self._started_at
-        self._metrics.attempted(self._call, took_s, error_kind, usage, self._predicted_tokens)
+        told = (self._call, took_s, error_kind, usage, self._predicted_tokens)
+        self._metrics.attempted(*told, self._first_content_s)
 
 
 def _estimated(estimate: Estimate | None) -> str | None:

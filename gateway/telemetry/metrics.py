@@ -6,6 +6,7 @@ from itertools import product
 from math import prod
 
 from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
@@ -46,9 +47,10 @@ class Metrics:
         }
         self._seed()
 
-    def page(self) -> bytes:
-        """The exposition text of the registry (Prometheus text format 0.0.4)."""
-        return generate_latest(self)
+    def page(self, *, exemplars: bool = False) -> bytes:
+        """The exposition text of the registry: Prometheus text format 0.0.4, or OpenMetrics with exemplars."""
+        write = openmetrics.generate_latest if exemplars else generate_latest
+        return bytes(write(self))
 
     def collect(self) -> Iterator[Metric]:
         """The registry's families without `_created`, which would be a second series for each of ours."""
@@ -94,13 +96,21 @@ class Metrics:
         if estimated is not None:
             self._series[names.ESTIMATE_COUNT].record(1, estimated)
 
-    def attempted(
-        self, call: Call, duration_s: float, error_kind: str, usage: Usage | None, predicted_tokens: int | None
+    def attempted(  # noqa: PLR0917  one attempt
+        self,
+        call: Call,
+        duration_s: float,
+        error_kind: str,
+        usage: Usage | None,
+        predicted_tokens: int | None,
+        first_content_s: float | None = None,
     ) -> None:
         """`predicted_tokens` None: residency was not consulted, so the attempt says nothing of its quality."""
         model = self._name("models", call.model)
         self._series[names.ATTEMPT_COUNT].record(1, model)
         self._series[names.ATTEMPT_DURATION].record(duration_s, model)
+        if first_content_s is not None:
+            self._series[names.FIRST_CHUNK].record(first_content_s, model)
         if error_kind and error_kind != "cancelled":
             kind = error_kind if error_kind in names.KINDS else names.OTHER
             self._series[names.UPSTREAM_ERRORS].record(1, model, kind)
@@ -109,16 +119,19 @@ class Metrics:
             self._series[names.PREFIX_PREDICTED].record(predicted_tokens, model, replica)
             self._series[names.PREFIX_REUSED].record(usage.cached_tokens, model, replica)
 
-    def settled(self, settlement: Settlement) -> None:
+    def settled(self, settlement: Settlement, trace_id: str = "") -> None:
+        """`trace_id` of its trace, if that was kept."""
         decision, answered_by = settlement.decision, settlement.answered_by
         route = self._name("routes", decision.route if decision else names.NONE)
         model = self._name("models", answered_by.model if answered_by else names.NONE)
         ended = outcome(settlement)
         self._series[names.IN_FLIGHT].record(-1)
         self._series[names.REQUESTS].record(1, route, model, ended)
-        self._series[names.REQUEST_DURATION].record(settlement.duration_ms / 1e3, model, ended)
+        self._series[names.REQUEST_DURATION].record_of_trace(settlement.duration_ms / 1e3, trace_id, model, ended)
         if settlement.ttft_ms is not None:
-            self._series[names.TTFT].record(settlement.ttft_ms / 1e3, model)
+            self._series[names.TTFT].record_of_trace(settlement.ttft_ms / 1e3, trace_id, model)
+        if (tpot_s := tpot_of(settlement)) is not None:
+            self._series[names.TPOT].record_of_trace(tpot_s, trace_id, model)
         if settlement.microusd:
             self._series[names.SPEND].record(settlement.microusd, route, model)
         if settlement.usage is not None:
@@ -156,6 +169,10 @@ class Metrics:
         self._series[names.USED_INPUT].record(usage.prompt_tokens, model)
         self._series[names.USED_OUTPUT].record(usage.completion_tokens, model)
         self._series[names.USED_CACHED].record(usage.cached_tokens, model)
+        self._series[names.INPUT_SIZE].record(usage.prompt_tokens, model)
+        self._series[names.OUTPUT_SIZE].record(usage.completion_tokens, model)
+        if usage.reasoning_tokens:
+            self._series[names.USED_REASONING].record(usage.reasoning_tokens, model)
 
     def _name(self, kind: str, name: str) -> str:
         return name if name in self._known[kind] else names.OTHER
@@ -176,6 +193,14 @@ class Metrics:
 
     def _values(self, label: names.Label) -> Collection[str]:
         return self._known[label.of_policy] if label.of_policy else label.values
+
+
+def tpot_of(settlement: Settlement) -> float | None:
+    """Seconds a token after the first, of an answer that was streamed."""
+    usage = settlement.usage
+    if not settlement.stream or settlement.ttft_ms is None or usage is None or usage.completion_tokens < 2:
+        return None
+    return (settlement.duration_ms - settlement.ttft_ms) / 1e3 / (usage.completion_tokens - 1)
 
 
 def place_of(replica: str) -> str:

@@ -16,8 +16,9 @@ SCOPE = "turnout"
 """The instrumentation scope of all spans."""
 
 # Spans: SERVER `{method} {route}`; INTERNAL ROUTE_SPAN; one CLIENT (INTERNAL in this process) `chat {model}` (or
-# `embeddings {model}`) an attempt.
+# `embeddings {model}`) an attempt; INTERNAL ESCALATE_SPAN where an answer was given up.
 ROUTE_SPAN = "route"
+ESCALATE_SPAN = "escalate"
 CHAT = "chat"
 EMBEDDINGS = "embeddings"
 BARE_TEXT = "text_completion"
@@ -37,6 +38,7 @@ END = "router.end"
 ATTEMPTS = "router.attempts"
 SPEND_MICROUSD = "router.spend_microusd"
 TTFT_MS = "router.ttft_ms"
+KEPT = "router.trace.kept"
 
 # Of the decision. Why this model and this replica?
 ROUTE_NAME = "router.route"
@@ -56,6 +58,8 @@ REJECT_CODE = "router.reject.code"
 REASON = "router.reason"
 ARTEFACT = "router.difficulty.artefact"
 LINE_LOSS = "router.line.loss"
+INSTEAD_OF = "router.explore.instead_of"
+EXPLORE_PROPENSITY = "router.explore.propensity"
 
 # Of the experiments that it is part of: events FLAG_EVALUATION on the route's span. Who tried what?
 FLAG_EVALUATION = "feature_flag.evaluation"
@@ -84,16 +88,26 @@ FIRST_CHUNK_S = "gen_ai.response.time_to_first_chunk"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
 CACHE_READ_TOKENS = "gen_ai.usage.cache_read.input_tokens"
+REASONING_TOKENS = "gen_ai.usage.reasoning.output_tokens"
 SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 ATTEMPT_NUMBER = "router.attempt"
 REPLICA = "router.replica"
 PREDICTED_TOKENS = "router.prefix.predicted_tokens"
+RESEND_COUNT = "http.request.resend_count"
 LINK_TYPE = "router.link.type"
 
 Outcome = Literal["ok", "cancelled", "cut", "error", "rejected"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 """ok: a whole answer; cancelled: the client left; cut: an error after content had left; rejected: nobody was asked."""
+
+Kept = Literal["failed", "escalated", "slow", "explored", "variant", "caller", "share"]
+"""Why a trace was kept, the first reason there was: an error, or an attempt that failed; an answer given up; late content; a
+drawn choice; of the first requests of a variant; its caller keeps it; the share of all others has it."""
+
+Link = Literal["retry", "fallback", "escalation", "beside", "caller"]
+"""To the attempt before: the same model again; that one failed; its answer was given up; it goes on. Of the request: to who
+asked, where callers' traces are not continued."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 RELOADS = ("ok", "failed")
@@ -103,6 +117,9 @@ ESTIMATES = ("answered", "abstained")
 JUDGED: tuple[str, ...] = tuple(word for word in get_args(Judgement) if word)
 """kept: good enough; over_limit: sent though it was not; escalated: given up; turned_back: given up, and sent after all."""
 
+EXEMPLAR = "trace_id"
+"""The one label of an exemplar: a trace that was kept."""
+
 NONE = "none"
 """The label of a route or model that there is not: nothing was decided, nobody answered."""
 
@@ -111,6 +128,8 @@ OTHER = "other"
 
 DURATION_BUCKETS = tuple(0.01 * 2**k for k in range(14))
 TTFT_BUCKETS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+TPOT_BUCKETS = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5)
+TOKEN_BUCKETS = tuple(float(4**k) for k in range(14))
 DECISION_BUCKETS = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 5e-2)
 
 
@@ -172,6 +191,38 @@ ATTEMPT_DURATION = Metric(
     (BY_ASKED_MODEL,),
     DURATION_BUCKETS,
 )
+FIRST_CHUNK = Metric(
+    "gen_ai.client.inference.time_to_first_chunk",
+    "histogram",
+    "s",
+    "How long does a model take to its first content?",
+    (BY_ASKED_MODEL,),
+    DURATION_BUCKETS,
+)
+TPOT = Metric(
+    "gen_ai.server.time_per_output_token",
+    "histogram",
+    "s",
+    "How fast do tokens come in a stream, after the first?",
+    (BY_MODEL,),
+    TPOT_BUCKETS,
+)
+INPUT_SIZE = Metric(
+    "gen_ai.client.inference.operation.input_tokens",
+    "histogram",
+    "",
+    "How long are prompts?",
+    (BY_MODEL,),
+    TOKEN_BUCKETS,
+)
+OUTPUT_SIZE = Metric(
+    "gen_ai.client.inference.operation.output_tokens",
+    "histogram",
+    "",
+    "How long are answers?",
+    (BY_MODEL,),
+    TOKEN_BUCKETS,
+)
 ATTEMPT_COUNT = Metric("router.attempts", "counter", "", "How many attempts did requests need?", (BY_ASKED_MODEL,))
 UPSTREAM_ERRORS = Metric(
     "router.upstream.errors", "counter", "", "Which model fails, and in what way?", (BY_ASKED_MODEL, BY_KIND)
@@ -187,6 +238,13 @@ USED_CACHED = Metric(
     "counter",
     "",
     "How many prompt tokens were not computed again?",
+    (BY_MODEL,),
+)
+USED_REASONING = Metric(
+    "gen_ai.client.inference.usage.reasoning.output_tokens",
+    "counter",
+    "",
+    "How many of the generated tokens were thought and not said?",
     (BY_MODEL,),
 )
 SPEND = Metric("router.spend", "counter", "microusd", "What did the answers cost?", (BY_ROUTE, BY_MODEL))
@@ -265,13 +323,18 @@ METRICS: tuple[Metric, ...] = (
     REQUESTS,
     REQUEST_DURATION,
     TTFT,
+    TPOT,
     IN_FLIGHT,
     ATTEMPT_DURATION,
+    FIRST_CHUNK,
     ATTEMPT_COUNT,
     UPSTREAM_ERRORS,
     USED_INPUT,
     USED_OUTPUT,
     USED_CACHED,
+    USED_REASONING,
+    INPUT_SIZE,
+    OUTPUT_SIZE,
     SPEND,
     ANSWERS_JUDGED,
     ABANDONED_SPEND,

@@ -5,7 +5,7 @@ Observing returns at once and never raises: what cannot be delivered is dropped 
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, Protocol, TextIO
 
 from backends.messages import Usage
@@ -18,6 +18,10 @@ from policies.facts import Facts
 from policies.policy import Choose
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text"
+OPENMETRICS_CONTENT_TYPE = f"{OPENMETRICS}; version=1.0.0; charset=utf-8"
+
+NO_DIALECTS: Mapping[str, str] = {}
 
 Traces = Literal["off", "console", "otlp"]
 Log = Literal["json", "console", "off"]
@@ -66,8 +70,9 @@ class Observer(Protocol):
         routes: Iterable[str],
         models: Iterable[str],
         experiments: Iterable[Experiment] = (),
+        dialects: Mapping[str, str] = NO_DIALECTS,
     ) -> None:
-        """A policy came into force; its names become label values."""
+        """A policy came into force; its names become label values. `dialects` are those of its models' servers."""
         ...
 
     def policy_refused(self) -> None:
@@ -82,8 +87,9 @@ class Observer(Protocol):
         """So many records of decisions did not get into their log. May be called from any thread."""
         ...
 
-    def metrics_page(self) -> bytes:
-        """The text for `/metrics`, of type METRICS_CONTENT_TYPE; empty when metrics are off."""
+    def metrics_page(self, *, exemplars: bool = False) -> bytes:
+        """The text for `/metrics`, of type METRICS_CONTENT_TYPE, with `exemplars` OPENMETRICS_CONTENT_TYPE; empty when metrics
+        are off."""
         ...
 
     async def aclose(self, within_s: float = 5.0) -> None:
@@ -103,29 +109,39 @@ def build_observer(
     log: Log = "json",
     service_name: str = "turnout",
     sampled: float = 1.0,
+    slow_s: float = 10.0,
+    trusts_callers: bool = True,
+    baggage_to: Collection[str] = (),
     secrets: Iterable[Secret] = (),
     log_to: TextIO | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Observer:
     """An Observer with its own tracer provider and registry; nothing global is set.
 
-    `otlp_endpoint` is the collector's base URL or its full traces URL. `sampled` is the share of traces that start
-    here and are kept; a trace that a caller started keeps the caller's choice. `secrets` never leave in any form.
+    `otlp_endpoint` is the collector's base URL or its full traces URL. What went wrong, was escalated, or took
+    more than `slow_s` to its first content is always kept, and the share `sampled` of all else; with `trusts_callers` a trace
+    that a caller started goes on and its choice holds, else it is linked to. Upstreams at the hosts `baggage_to` are told the
+    variants. `secrets` never leave in any form.
     Raises ValueError when `traces` is otlp without an endpoint, or `sampled` is not in [0, 1].
     """
-    if traces == "off" and not metrics and log == "off":
+    if traces == "off" and not metrics and log == "off" and not baggage_to:
         return NullObserver()
 
+    from gateway.telemetry.baggage import Baggage
     from gateway.telemetry.delivery import open_delivery
     from gateway.telemetry.live import LiveObserver
     from gateway.telemetry.logs import RequestLog
     from gateway.telemetry.metrics import Metrics
     from gateway.telemetry.redact import Redactor
+    from gateway.telemetry.sampling import Sampling
+    from gateway.telemetry.traces import Tracing
 
-    redactor, counters = Redactor(secrets), Metrics()
+    redactor, counters, sampling = Redactor(secrets), Metrics(), Sampling(sampled, slow_s)
+    delivery = open_delivery(traces, otlp_endpoint, service_name, redactor, counters.dropped)
     return LiveObserver(
-        delivery=open_delivery(traces, otlp_endpoint, service_name, sampled, counters.dropped),
-        redactor=redactor,
+        delivery=delivery,
+        tracing=Tracing(None if delivery is None else delivery.deliver, sampling, trusts=trusts_callers),
+        baggage=Baggage(baggage_to),
         metrics=counters,
         shows_metrics=metrics,
         log=None if log == "off" else RequestLog(log, redactor, log_to),
@@ -145,6 +161,7 @@ class NullObserver:
         routes: Iterable[str],
         models: Iterable[str],
         experiments: Iterable[Experiment] = (),
+        dialects: Mapping[str, str] = NO_DIALECTS,
     ) -> None:
         pass
 
@@ -157,7 +174,7 @@ class NullObserver:
     def not_kept(self, count: int) -> None:
         pass
 
-    def metrics_page(self) -> bytes:
+    def metrics_page(self, *, exemplars: bool = False) -> bytes:
         return b""
 
     async def aclose(self, within_s: float = 5.0) -> None:

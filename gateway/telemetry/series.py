@@ -8,7 +8,6 @@ from gateway.telemetry import names
 
 MAX_SERIES = 1_000
 """Label sets of one metric. A further one is counted under `other` in every label."""
-
 Record = Callable[[float], None]
 
 
@@ -24,6 +23,15 @@ class Series:
     def record(self, amount: float, *values: str) -> None:
         """Add `amount` to a counter or gauge, or observe it in a histogram."""
         (self._records.get(values) or self._record_of(values))(amount)
+
+    def record_of_trace(self, amount: float, trace_id: str, *values: str) -> None:
+        """The same with a trace as an example of it, where `trace_id` is not ""."""
+        if not trace_id:
+            return self.record(amount, *values)
+        self._record_of(values)
+        histogram = self._parent.labels(*(values if values in self._records else self._others))
+        assert isinstance(histogram, Histogram)
+        histogram.observe(amount, {names.EXEMPLAR: trace_id})
 
     def show(self, level: float, *values: str) -> None:
         """Set a gauge."""

@@ -1,155 +1,253 @@
-"""The span tree of one request. Spans are never made current, so a stream closed by another task ends them cleanly.
+"""What is remembered of a request for its trace, and when it is over whether it is kept.
 
-With a tracer that records nothing, the client's own trace context passes through to the upstreams unchanged.
+Nothing here is a span yet: a request that is not kept costs its ids and instants, and no attribute of it is ever written.
 """
 
+import random
 import time
-from collections.abc import Mapping
-from functools import lru_cache
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer, format_trace_id, set_span_in_context
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.trace import SpanContext, TraceState
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
-from gateway.telemetry import attributes, names
-from gateway.telemetry.outcome import outcome
-from gateway.telemetry.redact import Redactor
+from gateway.telemetry import attributes, context
+from gateway.telemetry.names import Kept, Link
+from gateway.telemetry.sampling import Sampling
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts
 
-_W3C = TraceContextTextMapPropagator()
+MOST_ATTEMPTS = 32
+"""Attempts of one request that get a span; `router.attempts` counts all."""
+
+NO_STATE = TraceState()
 
 
-class Tracing:
-    """Starts request spans. `headers` are looked up in lower case."""
-
-    def __init__(self, tracer: Tracer, redactor: Redactor) -> None:
-        self._tracer = tracer
-        self._redactor = redactor
-
-    def begin(self, headers: Mapping[str, str], method: str, route_path: str, request_id: str) -> "RequestTrace":
-        parent = _W3C.extract(headers, context=Context())
-        span = self._tracer.start_span(
-            f"{method} {route_path}",
-            context=parent,
-            kind=SpanKind.SERVER,
-            attributes={names.HTTP_METHOD: method, names.HTTP_ROUTE: route_path, names.REQUEST_ID: request_id},
-        )
-        return RequestTrace(self._tracer, self._redactor, span, names.OPERATIONS.get(route_path, names.CHAT))
+def fresh_span_id() -> int:
+    return random.getrandbits(64) or 1
 
 
-class RequestTrace:
-    def __init__(self, tracer: Tracer, redactor: Redactor, span: Span, operation: str) -> None:
-        self._tracer = tracer
-        self._redactor = redactor
-        self._span = span
-        self._within = set_span_in_context(span, Context())
-        self._latest: AttemptTrace | None = None
-        self._stream = False
-        self._operation = operation
+class AttemptSeen(Protocol):
+    def headers(self) -> dict[str, str]: ...
+    def first_content(self, after_s: float) -> None: ...
+    def end(self, error_kind: str, usage: Usage | None) -> None: ...
 
+
+class Trace(Protocol):
     @property
     def trace_id(self) -> str:
         """32 hex digits, or "" when there is no trace."""
-        context = self._span.get_span_context()
-        return format_trace_id(context.trace_id) if context.is_valid else ""
+        ...
+
+    def decided(self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None) -> None: ...
+
+    def attempt(self, call: Call, number: int, predicted_tokens: int | None) -> AttemptSeen: ...
+
+    def settle(self, settlement: Settlement) -> bool:
+        """Whether it is kept."""
+        ...
+
+
+class Tracing:
+    """Begins traces. `trusts`: a caller's trace is continued, and it says whether that one is kept; else it is linked to.
+    `dialects` are those of the models' servers, by model. What is kept goes to `deliver`, None where traces are off."""
+
+    def __init__(self, deliver: "Callable[[RequestTrace], None] | None", sampling: Sampling, *, trusts: bool) -> None:
+        self.deliver = deliver
+        self.sampling = sampling
+        self.dialects: Mapping[str, str] = {}
+        self._trusts = trusts
+
+    def begin(self, headers: Mapping[str, str], method: str, route_path: str, request_id: str) -> Trace:
+        caller = context.caller_of(headers)
+        if self.deliver is None:
+            return PassedOn(caller if self._trusts else None)
+        parent, linked = (caller, None) if self._trusts else (None, caller)
+        return RequestTrace(self, self.deliver, f"{method} {route_path}", request_id, parent=parent, linked=linked)
+
+
+class PassedOn:
+    """No trace of ours: the caller's context goes to the upstreams as it came."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: SpanContext | None) -> None:
+        self._caller = caller
+
+    @property
+    def trace_id(self) -> str:
+        return f"{self._caller.trace_id:032x}" if self._caller is not None else ""
 
     def decided(self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None) -> None:
-        """One span over the time that deciding took, which has just passed."""
-        self._stream = facts.stream
-        if not self._span.is_recording():
-            return
-        end = time.time_ns()
-        span = self._tracer.start_span(
-            names.ROUTE_SPAN,
-            context=self._within,
-            attributes=attributes.decided(facts, decision, estimate, decision_us, self._redactor),
-            start_time=end - (decision_us or 0) * 1_000,
-        )
-        for found in decision.assignments:
-            span.add_event(names.FLAG_EVALUATION, attributes.assigned(found))
-        span.end(end)
+        pass
+
+    def attempt(self, call: Call, number: int, predicted_tokens: int | None) -> "PassedOn":
+        return self
+
+    def headers(self) -> dict[str, str]:
+        caller = self._caller
+        if caller is None:
+            return {}
+        state = caller.trace_state.to_header()
+        return context.told(caller.trace_id, caller.span_id, state, sampled=caller.trace_flags.sampled)
+
+    def first_content(self, after_s: float) -> None:
+        pass
+
+    def end(self, error_kind: str, usage: Usage | None) -> None:
+        pass
+
+    def settle(self, settlement: Settlement) -> bool:
+        return False
+
+
+class RequestTrace:
+    """One request as it went. Instants in nanoseconds of the wall clock. `parent` is the caller whose trace this is part of,
+    `linked` one that is only linked to."""
+
+    __slots__ = (
+        "_deliver", "_id", "_state", "_tracing", "attempts", "decided_at", "ended_at", "judged", "kept", "linked",
+        "name", "parent", "request_id", "settlement", "span_id", "started_at", "state", "taken",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        tracing: Tracing,
+        deliver: "Callable[[RequestTrace], None]",
+        name: str,
+        request_id: str,
+        *,
+        parent: SpanContext | None,
+        linked: SpanContext | None,
+    ) -> None:
+        self._tracing = tracing
+        self._deliver = deliver
+        self.name = name
+        self.request_id = request_id
+        self.parent = parent
+        self.linked = linked
+        self._id = self.parent.trace_id if self.parent is not None else random.getrandbits(128) or 1
+        self.span_id = fresh_span_id()
+        self.taken = tracing.sampling.takes(self._id, self.parent)
+        self._state = self._told()
+        self.started_at = time.time_ns()
+        self.ended_at = self.started_at
+        self.decided_at = self.started_at
+        self.judged: tuple[Facts, Decision, Estimate | None, int | None] | None = None
+        self.attempts: list[AttemptTrace] = []
+        self.settlement: Settlement | None = None
+        self.kept: Kept | None = None
+        self.state = NO_STATE
+
+    @property
+    def trace_number(self) -> int:
+        return self._id
+
+    @property
+    def trace_id(self) -> str:
+        return f"{self._id:032x}"
+
+    def decided(self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None) -> None:
+        """Deciding has just passed."""
+        self.decided_at = time.time_ns()
+        self.judged = facts, decision, estimate, decision_us
 
     def attempt(self, call: Call, number: int, predicted_tokens: int | None) -> "AttemptTrace":
-        kind, where = _at(call.replica)
-        span = self._tracer.start_span(
-            f"{self._operation} {call.model}",
-            context=self._within,
-            kind=kind,
-            attributes=self._asked(call, number, predicted_tokens) | where if self._span.is_recording() else None,
-            links=[self._latest.link_from(call)] if self._latest else None,
-        )
-        self._latest = AttemptTrace(span, call)
-        return self._latest
+        before = self.attempts[-1] if self.attempts else None
+        dialect = self._tracing.dialects.get(call.model, "openai_chat")
+        attempt = AttemptTrace(self, call, number, predicted_tokens, before, dialect)
+        if len(self.attempts) < MOST_ATTEMPTS:
+            self.attempts.append(attempt)
+        return attempt
 
-    def _asked(self, call: Call, number: int, predicted_tokens: int | None) -> dict[str, attributes.Value]:
-        told = (call, number, predicted_tokens, self._stream, self._redactor)
-        return attributes.asked(*told, operation=self._operation)
+    def headers(self, span_id: int) -> dict[str, str]:
+        return context.told(self._id, span_id, self._state, sampled=self.taken)
 
-    def settle(self, settlement: Settlement) -> None:
-        if self._span.is_recording():
-            self._span.set_attributes(attributes.settled(settlement, self._redactor))
-            if is_our_error(settlement):
-                self._span.set_status(StatusCode.ERROR, self._redactor.clean(settlement.error_code))
-        self._span.end()
+    def settle(self, settlement: Settlement) -> bool:
+        self.ended_at, self.settlement = time.time_ns(), settlement
+        sampling = self._tracing.sampling
+        ends = [attempt.ended or "" for attempt in self.attempts]
+        self.kept = sampling.why_kept(settlement, ends, taken=self.taken, called=self.parent is not None)
+        if self.kept is None:
+            return False
+        self.state = sampling.state_of(self.kept, self.parent.trace_state if self.parent is not None else NO_STATE)
+        self._deliver(self)
+        return True
+
+    @property
+    def given_up(self) -> "AttemptTrace | None":
+        """The attempt whose answer was given up for a larger model's."""
+        settlement = self.settlement
+        if settlement is None or settlement.judgement not in {"escalated", "turned_back"}:
+            return None
+        call = settlement.abandoned_by or settlement.answered_by
+        return next((attempt for attempt in self.attempts if attempt.call == call and not attempt.failed), None)
+
+    @property
+    def spans(self) -> int:
+        """How many there will be."""
+        return 1 + (self.judged is not None) + len(self.attempts) + (self.given_up is not None)
+
+    def _told(self) -> str:
+        """The tracestate for upstreams."""
+        if self.parent is not None:
+            return self.parent.trace_state.to_header()
+        return f"ot=th:{self._tracing.sampling.written}" if self.taken else ""
 
 
 class AttemptTrace:
-    """`headers` carry the attempt's trace context to the upstream."""
+    """One try, with its link to the one before it, which is told when it is begun: what became of that one is known then."""
 
-    def __init__(self, span: Span, call: Call) -> None:
-        self._span = span
-        self._call = call
-        self._ended: str | None = None
-        self.headers: dict[str, str] = {}
-        _W3C.inject(self.headers, context=set_span_in_context(span, Context()))
+    __slots__ = (
+        "_request", "before", "call", "dialect", "ended", "ended_at", "first_content_s", "link", "number",
+        "predicted_tokens", "resends", "span_id", "started_at", "usage",
+    )  # fmt: skip
 
-    def link_from(self, call: Call) -> Link:
-        """How a later attempt refers to this one: the same model again, another model in its place, because this one failed or
-        because its answer was given up, or beside it while it goes on."""
-        return Link(self._span.get_span_context(), {names.LINK_TYPE: self._link_type(call)})
+    def __init__(  # noqa: PLR0917  one attempt
+        self,
+        request: RequestTrace,
+        call: Call,
+        number: int,
+        predicted_tokens: int | None,
+        before: "AttemptTrace | None",
+        dialect: str,
+    ) -> None:
+        self._request = request
+        self.call = call
+        self.number = number
+        self.predicted_tokens = predicted_tokens
+        self.dialect = dialect
+        self.before = before
+        self.link: Link | None = _link(before, call) if before is not None else None
+        self.resends: int = before.resends + 1 if before is not None and self.link == "retry" else 0
+        self.span_id = fresh_span_id()
+        self.started_at = self.ended_at = time.time_ns()
+        self.first_content_s: float | None = None
+        self.ended: str | None = None
+        self.usage: Usage | None = None
 
-    def _link_type(self, call: Call) -> str:
-        if call.model == self._call.model:
-            return "retry"
-        if self._ended is None:
-            return "beside"
-        return "escalation" if self._ended in ("", "cancelled") else "fallback"
+    @property
+    def failed(self) -> bool:
+        return self.ended not in {None, "", "cancelled"}
+
+    def headers(self) -> dict[str, str]:
+        """The trace context for the upstream; an engine in this process needs none."""
+        return {} if attributes.is_local(self.call) else self._request.headers(self.span_id)
 
     def first_content(self, after_s: float) -> None:
-        self._span.set_attribute(names.FIRST_CHUNK_S, after_s)
+        self.first_content_s = after_s
 
     def end(self, error_kind: str, usage: Usage | None) -> None:
-        """A client that left is no error of the upstream."""
-        self._ended = error_kind
-        if self._span.is_recording():
-            self._span.set_attributes(attributes.answered(error_kind, usage))
-            if error_kind and error_kind != "cancelled":
-                self._span.set_status(StatusCode.ERROR, error_kind)
-        self._span.end()
+        self.ended, self.usage, self.ended_at = error_kind, usage, time.time_ns()
 
 
-def is_our_error(settlement: Settlement) -> bool:
-    """A server span is in error when the server failed, not when the client asked badly (HTTP conventions)."""
-    return outcome(settlement) == "cut" or settlement.status >= 500
-
-
-@lru_cache(maxsize=512)
-def _at(replica: str) -> tuple[SpanKind, dict[str, attributes.Value]]:
-    """The span kind and the server's address; the provider is the one whose API is spoken."""
-    if replica.startswith("in-process:"):
-        return SpanKind.INTERNAL, {names.PROVIDER: "turnout"}
-    return SpanKind.CLIENT, {names.PROVIDER: "openai"} | _address(replica)
-
-
-def _address(replica: str) -> dict[str, attributes.Value]:
-    try:
-        url = urlsplit(replica)
-        port = url.port or {"https": 443}.get(url.scheme, 80)
-    except ValueError:  # not a URL that we can read; observing never raises
-        return {}
-    return {names.SERVER_ADDRESS: url.hostname or "", names.SERVER_PORT: port}
+def _link(before: AttemptTrace, call: Call) -> Link:
+    """How an attempt refers to the one before it: the same model again, another model in its place, because that one failed or
+    because its answer was given up, or beside it while it goes on."""
+    if call.model == before.call.model:
+        return "retry"
+    if before.ended is None:
+        return "beside"
+    return "escalation" if before.ended in ("", "cancelled") else "fallback"

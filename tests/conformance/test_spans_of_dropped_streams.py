@@ -14,11 +14,15 @@ from upstreams.fake_upstream import DONE, Until, fake_upstream, finish_chunk, ss
 
 from gateway.settings import Settings
 from gateway.telemetry import names
+from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import Redactor
+from gateway.telemetry.sampling import Sampling
+from gateway.telemetry.spans import Spans, resource_of
+from gateway.telemetry.traces import Tracing
 from gateway.wiring import build_gateway
 
 DROPPED, COMPLETE = 20, 5
@@ -26,10 +30,11 @@ DROPPED, COMPLETE = 20, 5
 
 def observer_into(exporter: InMemorySpanExporter) -> LiveObserver:
     redactor, metrics = Redactor(), Metrics()
-    delivery = SpanDelivery(exporter, "turnout", 1.0, metrics.dropped)
+    delivery = SpanDelivery(exporter, Spans(resource_of("turnout"), redactor), metrics.dropped)
     return LiveObserver(
         delivery=delivery,
-        redactor=redactor,
+        tracing=Tracing(delivery.deliver, Sampling(1.0, slow_s=10.0), trusts=True),
+        baggage=Baggage(()),
         metrics=metrics,
         shows_metrics=False,
         log=RequestLog("json", redactor, io.StringIO()),

@@ -9,11 +9,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
 from gateway.secrets import Secret
+from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import Redactor
+from gateway.telemetry.sampling import Sampling
+from gateway.telemetry.spans import Spans, resource_of
+from gateway.telemetry.traces import Tracing
 from policies.decision import Call, Candidate, Decision, Dropped, Reject
 from policies.estimates import Estimate
 from policies.facts import Facts
@@ -50,15 +54,17 @@ class World:
         return self.spans
 
 
-def open_world() -> World:
+def open_world(*, share: float = 1.0, trusts: bool = True) -> World:
     """One policy in force, with route `chat` and models `small` and `large`; its canary secret must never come out."""
     exporter, metrics, lines = InMemorySpanExporter(), Metrics(), io.StringIO()
     redactor = Redactor([Secret(CANARY)])
     metrics.policy_loaded("0123456789abcdef", ["chat"], ["small", "large"])
     made: World
+    delivery = SpanDelivery(exporter, Spans(resource_of("turnout"), redactor), metrics.dropped)
     observer = LiveObserver(
-        delivery=SpanDelivery(exporter, "turnout", 1.0, metrics.dropped),
-        redactor=redactor,
+        delivery=delivery,
+        tracing=Tracing(delivery.deliver, Sampling(share, slow_s=10.0), trusts=trusts),
+        baggage=Baggage(["10.0.0.1"]),
         metrics=metrics,
         shows_metrics=True,
         log=RequestLog("json", redactor, lines),

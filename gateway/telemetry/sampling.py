@@ -1,0 +1,93 @@
+"""Which traces are kept: what tells an operator something always, of the others a share.
+
+The share is drawn as OpenTelemetry's consistent probability sampling does: a trace is taken where the last 56 bits of its id
+reach a threshold. The threshold stands in the tracestate of every kept span (`ot=th:...`),
+so whoever counts spans knows for how many each one stands: 1 / (1 - threshold / 2**56), and 1 for what is always kept.
+"""
+
+from collections.abc import Iterable
+
+from opentelemetry.trace import SpanContext, TraceState
+
+from gateway.request.settlement import Settlement
+from gateway.telemetry.context import with_threshold
+from gateway.telemetry.names import Kept
+from gateway.telemetry.outcome import outcome
+from policies.decision import Decision
+
+EVERY = 1 << 56
+
+FIRST_OF_VARIANT = 100
+"""Requests of each variant that are always kept."""
+
+MOST_VARIANTS = 1_000
+"""Variants whose first requests are told from the others."""
+
+OF_THE_CLIENT = frozenset({"", "cancelled", "rejected", "too_long", "unsupported"})
+"""Ends of an attempt that are no failure of whoever was asked."""
+
+
+def threshold_of(share: float) -> int:
+    """
+    >>> f"{threshold_of(0.01):014x}", threshold_of(1.0), threshold_of(0.0) == EVERY
+    ('fd70a3d70a3d70', 0, True)
+    """
+    return round((1.0 - share) * EVERY)
+
+
+def written(threshold: int) -> str:
+    """
+    >>> written(threshold_of(0.25)), written(0)
+    ('c', '0')
+    """
+    return f"{threshold:014x}".rstrip("0") or "0"
+
+
+class Sampling:
+    """`share` of what is not always kept; `slow_s` until the first content is slow. Raises ValueError for no share."""
+
+    def __init__(self, share: float, slow_s: float) -> None:
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"sampled is {share}, but a share of traces lies between 0 and 1")
+        self._threshold = threshold_of(share)
+        self._slow_ms = slow_s * 1_000
+        self._seen: dict[tuple[str, str], int] = {}
+        self.written = written(self._threshold) if share else "0"
+
+    def takes(self, trace_id: int, caller: SpanContext | None) -> bool:
+        """Whether the share has it. A caller whose trace is continued has decided already."""
+        if caller is not None:
+            return caller.trace_flags.sampled
+        return trace_id % EVERY >= self._threshold
+
+    def why_kept(self, settlement: Settlement, ends: Iterable[str], *, taken: bool, called: bool) -> Kept | None:
+        """The first reason there is, None to drop it. `ends` are those of its attempts; `taken`: the share has it, or where
+        it was `called` its caller."""
+        decision = settlement.decision
+        if outcome(settlement) in ("error", "cut") or any(end not in OF_THE_CLIENT for end in ends):
+            return "failed"
+        if settlement.judgement in ("escalated", "turned_back"):
+            return "escalated"
+        if (settlement.duration_ms if settlement.ttft_ms is None else settlement.ttft_ms) > self._slow_ms:
+            return "slow"
+        if decision is not None and decision.instead_of:
+            return "explored"
+        if decision is not None and decision.assignments and self._is_new(decision):
+            return "variant"
+        return ("caller" if called else "share") if taken else None
+
+    def state_of(self, kept: Kept, state: TraceState) -> TraceState:
+        """The tracestate that tells for how many a kept trace stands."""
+        if kept == "caller":
+            return state
+        return with_threshold(state, self.written if kept == "share" else "0")
+
+    def _is_new(self, decision: Decision) -> bool:
+        """Counts it, too."""
+        new = False
+        for found in decision.assignments:
+            key = found.experiment, found.variant
+            seen = self._seen.get(key, FIRST_OF_VARIANT if len(self._seen) >= MOST_VARIANTS else 0)
+            if seen < FIRST_OF_VARIANT:
+                self._seen[key], new = seen + 1, True
+        return new

@@ -1,0 +1,153 @@
+"""A kept request as spans of the OpenTelemetry SDK.
+
+They are made when the request is over, so that one that is not kept needs none. The SDK's tracer would decide at the
+beginning, and start each span with a lock and a bounded dictionary.
+"""
+
+from collections.abc import Iterator
+from importlib.metadata import version
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from gateway.request.settlement import Settlement
+from gateway.telemetry import attributes, names
+from gateway.telemetry.outcome import outcome
+from gateway.telemetry.redact import Redactor
+from gateway.telemetry.traces import AttemptTrace, RequestTrace, fresh_span_id
+
+UNSET = Status(StatusCode.UNSET)
+_SCOPE = InstrumentationScope(names.SCOPE)
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+
+
+class Spans:
+    """Writes the spans of requests of one process."""
+
+    def __init__(self, resource: Resource, redactor: Redactor) -> None:
+        self._resource = resource
+        self._redactor = redactor
+
+    def of(self, trace: RequestTrace) -> Iterator[ReadableSpan]:
+        """The request's own, the route's, its attempts', and the one of an answer that was given up."""
+        settlement = trace.settlement
+        assert settlement is not None
+        yield self._served(trace, settlement)
+        if trace.judged is not None:
+            yield self._decided(trace)
+        for attempt in trace.attempts:
+            yield self._attempted(trace, attempt)
+        if trace.given_up is not None:
+            yield self._escalated(trace, trace.given_up, settlement)
+
+    def _served(self, trace: RequestTrace, settlement: Settlement) -> ReadableSpan:
+        method, _, route_path = trace.name.partition(" ")
+        known: dict[str, attributes.Value] = {
+            names.HTTP_METHOD: method,
+            names.HTTP_ROUTE: route_path,
+            names.REQUEST_ID: trace.request_id,
+            names.KEPT: trace.kept or "",
+        }
+        links = [Link(trace.linked, {names.LINK_TYPE: "caller"})] if trace.linked is not None else []
+        error = self._redactor.clean(settlement.error_code)
+        return ReadableSpan(
+            name=trace.name,
+            context=self._context(trace, trace.span_id),
+            parent=trace.parent,
+            kind=SpanKind.SERVER,
+            attributes=known | attributes.settled(settlement, self._redactor),
+            links=links,
+            status=Status(StatusCode.ERROR, error) if is_our_error(settlement) else UNSET,
+            start_time=trace.started_at,
+            end_time=trace.ended_at,
+            resource=self._resource,
+            instrumentation_scope=_SCOPE,
+        )
+
+    def _decided(self, trace: RequestTrace) -> ReadableSpan:
+        assert trace.judged is not None
+        facts, decision, estimate, took_us = trace.judged
+        end = trace.decided_at
+        events = [Event(names.FLAG_EVALUATION, attributes.assigned(found), end) for found in decision.assignments]
+        known = attributes.decided(facts, decision, estimate, took_us, self._redactor)
+        return self._within(
+            trace, names.ROUTE_SPAN, known, started_at=end - (took_us or 0) * 1_000, ended_at=end, events=events
+        )
+
+    def _attempted(self, trace: RequestTrace, attempt: AttemptTrace) -> ReadableSpan:
+        """A client that left is no error of the upstream."""
+        operation = names.OPERATIONS.get(trace.name.partition(" ")[2], names.CHAT)
+        ended = attempt.ended or ""
+        before = attempt.before
+        links = [Link(self._context(trace, before.span_id), {names.LINK_TYPE: attempt.link or ""})] if before else []
+        return ReadableSpan(
+            name=f"{operation} {attempt.call.model}",
+            context=self._context(trace, attempt.span_id),
+            parent=self._context(trace, trace.span_id),
+            kind=SpanKind.INTERNAL if attributes.is_local(attempt.call) else SpanKind.CLIENT,
+            attributes=self._asked(trace, attempt, operation) | attributes.answered(ended, attempt.usage),
+            links=links,
+            status=Status(StatusCode.ERROR, ended) if ended not in ("", "cancelled") else UNSET,
+            start_time=attempt.started_at,
+            end_time=attempt.ended_at,
+            resource=self._resource,
+            instrumentation_scope=_SCOPE,
+        )
+
+    def _asked(self, trace: RequestTrace, attempt: AttemptTrace, operation: str) -> dict[str, attributes.Value]:
+        call, stream = attempt.call, trace.judged is not None and trace.judged[0].stream
+        provider = attributes.provider_of(call, attempt.dialect)
+        known = attributes.asked(call, stream, self._redactor, operation=operation, provider=provider)
+        known[names.ATTEMPT_NUMBER] = attempt.number
+        if attempt.resends:
+            known[names.RESEND_COUNT] = attempt.resends
+        if attempt.predicted_tokens is not None:
+            known[names.PREDICTED_TOKENS] = attempt.predicted_tokens
+        if attempt.first_content_s is not None:
+            known[names.FIRST_CHUNK_S] = attempt.first_content_s
+        return known
+
+    def _escalated(self, trace: RequestTrace, attempt: AttemptTrace, settlement: Settlement) -> ReadableSpan:
+        """From the first content, which was held back from then on, until it was given up."""
+        held_from = attempt.started_at + int((attempt.first_content_s or 0.0) * 1e9)
+        known = attributes.judged(settlement) | {names.REASON: self._redactor.clean(settlement.reason)}
+        end = max(attempt.ended_at, held_from)
+        return self._within(trace, names.ESCALATE_SPAN, known, started_at=held_from, ended_at=end)
+
+    def _within(
+        self,
+        trace: RequestTrace,
+        name: str,
+        known: dict[str, attributes.Value],
+        *,
+        started_at: int,
+        ended_at: int,
+        events: list[Event] | None = None,
+    ) -> ReadableSpan:
+        """A span of our own work inside a request."""
+        return ReadableSpan(
+            name=name,
+            context=self._context(trace, fresh_span_id()),
+            parent=self._context(trace, trace.span_id),
+            attributes=known,
+            events=events or (),
+            start_time=started_at,
+            end_time=ended_at,
+            resource=self._resource,
+            instrumentation_scope=_SCOPE,
+        )
+
+    def _context(self, trace: RequestTrace, span_id: int) -> SpanContext:
+        return SpanContext(trace.trace_number, span_id, is_remote=False, trace_flags=_SAMPLED, trace_state=trace.state)
+
+
+def resource_of(service_name: str) -> Resource:
+    """Who writes; nothing of the process's environment is in it."""
+    return Resource({"service.name": service_name, "service.version": version("turnout")})
+
+
+def is_our_error(settlement: Settlement) -> bool:
+    """A server span is in error when the server failed, not when the client asked badly (HTTP conventions)."""
+    return outcome(settlement) == "cut" or settlement.status >= 500
