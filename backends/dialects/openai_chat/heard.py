@@ -87,7 +87,7 @@ def heard(data: bytes) -> Heard:
     if not choices:
         return Heard()
     choice = choices[0]
-    words = choice.delta or choice.message or _Words()
+    words = choice.message or choice.delta or _Words()
     return Heard(
         text=words.content if isinstance(words.content, str) else choice.text or "",
         logprobs=_logprobs(choice.logprobs),

@@ -64,7 +64,7 @@ class ReportedError(Exception):
 
 def reported_error(raw: bytes, default_status: int) -> ReportedError:
     """From the value of an `error` key: an object, or a bare message. `code` may be a status number."""
-    value = _ANY.decode(raw)
+    value = _value(raw)
     error = value if isinstance(value, dict) else {"message": value}
     code, kind = error.get("code"), error.get("type")
     status = code if isinstance(code, int) and 400 <= code <= 599 else _status(code, kind, default_status)
@@ -92,6 +92,14 @@ def read_usage(raw: bytes) -> Usage | None:
         min(cached or 0, usage.prompt_tokens),
         min(thought or 0, usage.completion_tokens),
     )
+
+
+def _value(raw: bytes) -> object:
+    """What holds a number beyond all numbers, or is nested beyond all measure, is told as it was written."""
+    try:
+        return _ANY.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return raw.decode(errors="replace")
 
 
 def _status(code: object, kind: object, default: int) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from backends.dialects.openai_chat.calls import as_list
+
 
 class CallPart(msgspec.Struct, frozen=True):
     """More of the tool call number `place`. `id` and `name` are "" where this part does not tell them."""
@@ -55,15 +57,19 @@ _ANSWER = msgspec.json.Decoder(_Answer)
 
 
 def said(data: bytes) -> Said:
-    """
+    """What cannot be read says nothing.
+
     >>> said(b'{"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}')
     Said(reasoning='', text='Hi', refusal='', calls=(), finish='stop', stop='')
     """
-    choices = _ANSWER.decode(data).choices
+    try:
+        choices = _ANSWER.decode(data).choices
+    except (msgspec.DecodeError, RecursionError):
+        return Said()
     if not choices:
         return Said()
     choice = choices[0]
-    words = choice.delta or choice.message or _Words()
+    words = choice.message or choice.delta or _Words()
     return Said(
         reasoning=_text(words.reasoning_content) or _text(words.reasoning),
         text=_joined(words.content),
@@ -75,7 +81,7 @@ def said(data: bytes) -> Said:
 
 
 def _calls(calls: object) -> Iterator[CallPart]:
-    for place, call in enumerate(calls if isinstance(calls, list) else []):
+    for place, call in enumerate(as_list(calls)):
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
         index = call.get("index")

@@ -38,26 +38,29 @@ def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> tuple[bytes, 
     """Body and usage. Raises `AnswerError`, or `ReportedError` for an error object under a good status."""
     body = in_utf8(body)
     try:
-        answer = _ANSWER.decode(body)
-        fields = _FIELDS.decode(body)
+        return _corrected(body, model, keeps_stop)
     except (msgspec.DecodeError, RecursionError) as error:
         raise AnswerError(f"the upstream's answer is no chat.completion: {error}") from None
+
+
+def _corrected(body: bytes, model: str, keeps_stop: bool) -> tuple[bytes, Usage | None]:
+    answer, fields = _ANSWER.decode(body), _FIELDS.decode(body)
     if bytes(answer.error) not in (b"", b"null"):
         raise reported_error(bytes(answer.error), 502)
     if not answer.choices:
         raise AnswerError("the upstream's answer has no choices")
     fields["model"] = msgspec.Raw(msgspec.json.encode(model))
     if any(bytes(choice.message.tool_calls) not in (b"", b"null", b"[]") for choice in answer.choices):
-        choices = [_corrected(choice, keeps_stop) for choice in msgspec.json.decode(fields["choices"])]
+        choices = [_with_calls(choice, keeps_stop) for choice in msgspec.json.decode(fields["choices"])]
         fields["choices"] = msgspec.Raw(msgspec.json.encode(choices))
     return msgspec.json.encode(fields), read_usage(bytes(answer.usage)) if bytes(answer.usage) else None
 
 
-def _corrected(choice: dict[str, Any], keeps_stop: bool) -> dict[str, Any]:
+def _with_calls(choice: dict[str, Any], keeps_stop: bool) -> dict[str, Any]:
     message = choice["message"]
     calls = [whole_call(call) for call in as_list(message.get("tool_calls"))]
     if not calls:
-        return choice
+        return {**choice, "message": {name: value for name, value in message.items() if name != "tool_calls"}}
     reason = choice.get("finish_reason")
     if reason == "stop" and not keeps_stop:
         reason = "tool_calls"

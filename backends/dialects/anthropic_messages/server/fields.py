@@ -11,7 +11,7 @@ import msgspec
 
 from backends.dialects.anthropic_messages.server.tools import choice_of, tools_of
 from backends.dialects.anthropic_messages.server.turns import spoken
-from backends.dialects.faults import RequestFault
+from backends.dialects.faults import RequestFault, decode_body
 from backends.dialects.openai_chat.forward import SALT
 from backends.dialects.table import Field
 
@@ -21,8 +21,9 @@ Made = Mapping[str, Any]
 Write = Callable[[msgspec.Raw, str], Made]
 """The value of the field with this name. Raises RequestFault."""
 
-
 Row = Field[Write]
+
+_ANY = msgspec.json.Decoder()
 
 
 def same(name: str, to: str = "", told: str = "the same") -> Row:
@@ -34,7 +35,7 @@ def idle(name: str, *values: object) -> Row:
     """Values that ask for nothing are left out; any other has no counterpart."""
 
     def write(raw: msgspec.Raw, name: str) -> Made:
-        if msgspec.json.decode(raw) not in values:
+        if value_of(raw, name) not in values:
             raise no_words(name)
         return {}
 
@@ -57,12 +58,17 @@ def chosen(name: str, to: str, words: Mapping[str, Made], told: str) -> Row:
     """One of a few words."""
 
     def write(raw: msgspec.Raw, name: str) -> Made:
-        word = msgspec.json.decode(raw)
+        word = value_of(raw, name)
         if not isinstance(word, str) or word not in words:
             raise RequestFault(f"{name}: {shown(word)} has no counterpart in the dialect of this model.", name)
         return words[word]
 
     return Field(name, to, told, write)
+
+
+def value_of(raw: msgspec.Raw, name: str) -> Any:
+    """Not every field was decoded before. Raises RequestFault."""
+    return decode_body(_ANY, bytes(raw), name)
 
 
 def no_words(name: str) -> RequestFault:
@@ -75,34 +81,34 @@ def shown(value: object) -> str:
 
 
 def _temperature(raw: msgspec.Raw, name: str) -> Made:
-    if float(msgspec.json.decode(raw)) > 1:
+    if float(value_of(raw, name)) > 1:
         raise RequestFault(f"{name} is at most 1 in the dialect of this model.", name)
     return {name: raw}
 
 
 def _stop(raw: msgspec.Raw, name: str) -> Made:
-    stop = msgspec.json.decode(raw)
+    stop = value_of(raw, name)
     sequences = [stop] if isinstance(stop, str) else stop
     return {"stop_sequences": sequences} if sequences else {}
 
 
 def _top_k(raw: msgspec.Raw, name: str) -> Made:
-    return {name: raw} if msgspec.json.decode(raw) > 0 else {}
+    return {name: raw} if value_of(raw, name) > 0 else {}
 
 
 def _one_call(raw: msgspec.Raw, name: str) -> Made:
-    return {"tool_choice": {"disable_parallel_tool_use": True}} if msgspec.json.decode(raw) is False else {}
+    return {"tool_choice": {"disable_parallel_tool_use": True}} if value_of(raw, name) is False else {}
 
 
 def _stream_options(raw: msgspec.Raw, name: str) -> Made:
-    for key in msgspec.json.decode(raw):
+    for key in value_of(raw, name):
         if key not in ("include_usage", "include_obfuscation"):
             raise no_words(f"{name}.{key}")
     return {}
 
 
 def _modalities(raw: msgspec.Raw, name: str) -> Made:
-    if msgspec.json.decode(raw) != ["text"]:
+    if value_of(raw, name) != ["text"]:
         raise no_words(name)
     return {}
 
