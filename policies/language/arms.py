@@ -12,14 +12,14 @@ from policies.language.compile import compile_models, compile_policy
 from policies.language.draft import Draft, draft
 from policies.language.overrides import CLOSED, Misplaced, Override, overrides_in, placed, without
 from policies.language.problem import Problem, Source
-from policies.language.tree import descend
+from policies.language.tree import Path, descend
 from policies.policy import Choose, Policy
 
 MOST = 64
 """Policies that the variants of a file may come to."""
 
 Pick = tuple[int, str]
-"""An experiment by its place in the file, and a variant of it."""
+"""An experiment by its place in the file, rollouts after experiments, and a variant of it."""
 
 
 class Solved(msgspec.Struct, frozen=True):
@@ -48,7 +48,11 @@ def arms_of(found: Draft, experiments: Sequence[Experiment]) -> list[Arm]:
 
 
 def stated(found: Draft, place: int, variant: str) -> tuple[Override, ...]:
-    path = ("experiments", place, "variants", variant, "set")
+    """What a variant changes. Rollouts come after the experiments, and have one variant that does."""
+    tried = len(found.file.experiments)
+    path: Path = ("experiments", place, "variants", variant, "set")
+    if place >= tried:
+        path = ("rollouts", place - tried, "change")
     steps = list(descend(found.root, path))
     return overrides_in(steps[-1][2]) if len(steps) == len(path) else ()
 

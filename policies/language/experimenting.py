@@ -14,8 +14,11 @@ from policies.language.overrides import overlap
 from policies.language.problem import Problem
 from policies.language.schema import PolicyFile
 from policies.language.sections.experiments import ExperimentEntry
+from policies.language.sections.rollouts import RolloutEntry
 from policies.language.tree import Path
 from policies.policy import REQUESTED
+
+Tried = ExperimentEntry | RolloutEntry
 
 
 def experiment_names(draft: Draft) -> Iterator[Problem]:
@@ -24,19 +27,24 @@ def experiment_names(draft: Draft) -> Iterator[Problem]:
         yield from _metric(draft, ("guardrails", name, "metric"), guardrail.metric)
     for i, entry in enumerate(draft.file.experiments):
         here: Path = ("experiments", i)
-        routes = [route_name(route, j) for j, route in enumerate(draft.file.routes)]
-        for j, route in enumerate(entry.on or ()):
-            if route not in routes:
-                yield draft.at_value((*here, "on", j), f"names no route: {route}{did_you_mean(route, routes)}")
-        for j, watched in enumerate(entry.watch):
-            if watched not in draft.file.guardrails:
-                known = list(draft.file.guardrails)
-                told = f"names the guardrail {watched}, which is not declared{did_you_mean(watched, known)}"
-                yield draft.at_value((*here, "watch", j), told)
+        yield from unknown_names(draft, here, entry)
         if entry.measure is not None:
             yield from _metric(draft, (*here, "measure", "primary", "metric"), entry.measure.primary.metric)
             for j, also in enumerate(entry.measure.also):
                 yield from _metric(draft, (*here, "measure", "also", j), also)
+
+
+def unknown_names(draft: Draft, here: Path, entry: Tried) -> Iterator[Problem]:
+    """Routes and guardrails."""
+    routes = [route_name(route, j) for j, route in enumerate(draft.file.routes)]
+    for j, route in enumerate(entry.on or ()):
+        if route not in routes:
+            yield draft.at_value((*here, "on", j), f"names no route: {route}{did_you_mean(route, routes)}")
+    for j, watched in enumerate(entry.watch):
+        if watched not in draft.file.guardrails:
+            known = list(draft.file.guardrails)
+            told = f"names the guardrail {watched}, which is not declared{did_you_mean(watched, known)}"
+            yield draft.at_value((*here, "watch", j), told)
 
 
 def _metric(draft: Draft, path: Path, name: str) -> Iterator[Problem]:
@@ -52,7 +60,7 @@ def experiment_meaning(draft: Draft) -> Iterator[Problem]:
     for i, entry in enumerate(draft.file.experiments):
         yield from _variants(draft, ("experiments", i), entry)
         yield from _measures(draft, ("experiments", i), entry)
-        yield from _routes(draft, ("experiments", i), entry)
+        yield from pinned_routes(draft, ("experiments", i), entry)
     yield from _layers(draft)
     yield from _same_places(draft)
 
@@ -97,7 +105,7 @@ def _margin(draft: Draft, path: Path, name: str, margin: Margin) -> Iterator[Pro
         )
 
 
-def _routes(draft: Draft, here: Path, entry: ExperimentEntry) -> Iterator[Problem]:
+def pinned_routes(draft: Draft, here: Path, entry: Tried) -> Iterator[Problem]:
     """A model that a client names is honoured: there is nothing to try out."""
     names = {route_name(route, j): route for j, route in enumerate(draft.file.routes)}
     for j, name in enumerate(entry.on or ()):
@@ -147,7 +155,7 @@ def layer_of(entry: ExperimentEntry) -> str:
     return entry.layer or f"of {entry.name}"
 
 
-def routes_of(file: PolicyFile, entry: ExperimentEntry) -> frozenset[str]:
+def routes_of(file: PolicyFile, entry: Tried) -> frozenset[str]:
     if entry.on is not None:
         return frozenset(entry.on)
     return frozenset(route_name(route, i) for i, route in enumerate(file.routes) if route.use != REQUESTED)

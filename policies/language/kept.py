@@ -13,6 +13,7 @@ from policies.language.compile import compile_models, compile_policy, text_hash
 from policies.language.experimenting import compile_experiments
 from policies.language.load import shape
 from policies.language.problem import Source
+from policies.language.rolling import compile_rollouts
 from policies.policy import Choose, Policy
 
 
@@ -47,5 +48,5 @@ def restored(kept: Kept) -> Policy:
         name=kept.name,
         digest=text_hash(kept.text),
     )
-    experiments = compile_experiments(found.file)
+    experiments = (*compile_experiments(found.file), *compile_rollouts(found.file))
     return joined(base, experiments, restored_arms(found, kept.arms, base, experiments))

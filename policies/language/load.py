@@ -21,6 +21,7 @@ from policies.language.faults import nulls
 from policies.language.own_tests import Estimator, run_test
 from policies.language.parse import parse
 from policies.language.problem import Problem, Source
+from policies.language.rolling import compile_rollouts, rollout_meaning, rollout_names
 from policies.language.shadowing import shadow_meaning, shadow_names, shadow_prices
 from policies.language.solving import Calibrate, solve_routes
 from policies.language.tree import Entries
@@ -79,6 +80,7 @@ def names(found: Draft) -> list[Problem]:
         *check.references(found),
         *escalation_names(found),
         *experiment_names(found),
+        *rollout_names(found),
         *shadow_names(found),
     ]
 
@@ -88,6 +90,7 @@ def meaning(found: Draft) -> list[Problem]:
     return list(check.meaning(found)) or [
         *escalation_meaning(found),
         *experiment_meaning(found),
+        *rollout_meaning(found),
         *shadow_meaning(found),
     ]
 
@@ -109,7 +112,7 @@ def compiled(found: Draft, calibrate: Calibrate, weigh: Weigh, *, name: str, dig
 
 def _with_arms(found: Draft, policy: Policy, untested: tuple[str, ...], calibrate: Calibrate, weigh: Weigh) -> Loaded:
     """The policy with its experiments, each variant of which is a policy that has been checked alike."""
-    experiments = compile_experiments(found.file)
+    experiments = (*compile_experiments(found.file), *compile_rollouts(found.file))
     arms: dict[str, Policy] = {}
     problems: list[Problem] = []
     named = arms_of(found, experiments)

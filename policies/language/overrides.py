@@ -7,7 +7,7 @@ import msgspec
 from policies.language.faults import did_you_mean, keys_at
 from policies.language.tree import At, Entries, Entry, Items, Node, Path, Scalar
 
-CLOSED = ("policy", "name", "guardrails", "experiments", "shadows", "tests")
+CLOSED = ("policy", "name", "guardrails", "experiments", "rollouts", "shadows", "tests")
 """What a variant leaves alone: what it is compared by, and the examples of the file's own policy."""
 
 

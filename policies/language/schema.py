@@ -15,6 +15,7 @@ from policies.language.sections.experiments import ExperimentEntry
 from policies.language.sections.guardrails import GuardrailEntry
 from policies.language.sections.models import ModelEntry
 from policies.language.sections.resilience import ResilienceEntry
+from policies.language.sections.rollouts import RolloutEntry
 from policies.language.sections.routes import RouteEntry
 from policies.language.sections.shadows import ShadowEntry
 
@@ -38,12 +39,13 @@ class PolicyFile(Closed):
     affinity: AffinityEntry = Field(default_factory=AffinityEntry, description="Prefixes and load.")
     resilience: ResilienceEntry = Field(default_factory=ResilienceEntry, description="Time limits and retries.")
     guardrails: dict[Name, GuardrailEntry] = Field(
-        default={}, description="What must not become worse, by name; for experiments."
+        default={}, description="What must not become worse, by name; for experiments and rollouts."
     )
     experiments: list[ExperimentEntry] = Field(default=[], description="Variants of this policy, tried beside it.")
     shadows: list[ShadowEntry] = Field(
         default=[], description="Models that are asked the same after the answer, for comparison alone."
     )
+    rollouts: list[RolloutEntry] = Field(default=[], description="Changes of this policy, brought in step by step.")
     tests: list[TestEntry] = Field(default=[], description="Examples that must hold.")
 
 

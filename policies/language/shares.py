@@ -29,17 +29,6 @@ def up_to_all(value: object) -> float:
     return _share(value, PERCENT_PATTERN, "should be a percentage, such as 2%", most=100)
 
 
-def of_units(value: object) -> float:
-    """A share of all units, above none of them. Raises ValueError.
-
-    >>> of_units("1%"), of_units("100%")
-    (0.01, 1.0)
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f"needs a unit: {value}%")
-    return _share(value, PERCENT_PATTERN, "should be a percentage of the units, such as 5%", most=100)
-
-
 def of_requests(value: object) -> float:
     """A share of the requests, above none of them. Raises ValueError.
 

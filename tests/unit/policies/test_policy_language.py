@@ -257,7 +257,7 @@ BAD = [
         HEAD + "budgets: []\n" + ROUTE,
         [
             "5:1 budgets is not a key here; keys here are: policy, name, models, difficulty, routes, escalations,"
-            " conversations, affinity, resilience, guardrails, experiments, shadows, tests"
+            " conversations, affinity, resilience, guardrails, experiments, shadows, rollouts, tests"
         ],
     ),
     (
