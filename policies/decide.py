@@ -1,6 +1,7 @@
 """decide(): the table of contents of routing. Pure: same values in, same decision out, byte for byte."""
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,23 +41,13 @@ def assigned(policy: Policy, facts: Facts, *, forced: Mapping[str, str], ramps: 
 
 def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
     """Route, then candidates, then their expected cost, then the order in which they are asked."""
-    if facts.requested != AUTO and facts.requested not in policy.models:
-        return rejected(policy, "", unknown_model(policy, facts), ())
-    route = matching_route(policy, facts)
-    if route is None:
-        return rejected(policy, "", Reject("no_route", "no route of the policy matches this request"), ())
-    asked = facts.requested if route.pins else route.use
-    preference = prefer(policy, route, asked, estimate)
-    sifted = sift([policy.models[name] for name in preference.rank], facts, snapshot)
-    fault = nobody_can(policy, route, asked, facts, sifted)
-    dropped = (*sifted.dropped, *outside(policy, route, preference.rank))
-    if fault is not None:
-        return rejected(policy, route.name, fault, dropped)
-    found = weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted)
-    best = in_order(found, preference.rank, facts.prefix)
-    drawn = draw_tier(route, preference, sifted, best[0].candidate.model, snapshot.draw)
+    found = ranked(policy, facts, estimate, snapshot)
+    if not isinstance(found, Ranked):
+        return rejected(policy, found)
+    route, preference, sifted, best = found
+    drawn = draw_tier(route, preference, sifted, best[0].model, snapshot.draw)
     ordered = first_of(best, drawn.model)
-    calls = [Call(w.candidate.model, w.candidate.replica) for w in to_be_asked(ordered, route)]
+    calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)]
     steps = calls[: policy.resilience.attempts]
     hold, unheld = holding(policy, route, facts, snapshot, steps)
     return Decision(
@@ -65,14 +56,54 @@ def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapsh
         reason=why_drawn(route, drawn, best[0]) if drawn.model else why(route, preference, best[0], sifted),
         policy_hash=policy.hash,
         candidates=tuple([w.candidate for w in ordered]),
-        dropped=dropped,
+        dropped=(*sifted.dropped, *outside(policy, route, preference.rank)),
         artefact=estimate.artefact if route.choose is not None else "",
         hold=hold,
         unheld=unheld,
         line=None if route.choose is None else route.choose.line,
         propensity=drawn.propensity,
-        instead_of=best[0].candidate.model if drawn.model else "",
+        instead_of=best[0].model if drawn.model else "",
     )
+
+
+def first_choice(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> str:
+    """The model that `decide` would ask first if nothing were drawn, at half its cost; "" where nobody may answer."""
+    assignments = assigned(policy, facts, forced=snapshot.experiments, ramps=snapshot.ramps)
+    found = ranked(policy.arm(assignments) if assignments else policy, facts, estimate, snapshot)
+    return found.best[0].model if isinstance(found, Ranked) else ""
+
+
+class Ranked(NamedTuple):
+    """Who may answer, the best first, and what put them so. `best` is never empty."""
+
+    route: Route
+    preference: Preference
+    sifted: Sifted
+    best: list[Weighed]
+
+
+class Nobody(NamedTuple):
+    """Why nobody may answer; `route` is "" where none was met."""
+
+    fault: Reject
+    route: str = ""
+    dropped: tuple[Dropped, ...] = ()
+
+
+def ranked(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Ranked | Nobody:
+    if facts.requested != AUTO and facts.requested not in policy.models:
+        return Nobody(unknown_model(policy, facts))
+    route = matching_route(policy, facts)
+    if route is None:
+        return Nobody(Reject("no_route", "no route of the policy matches this request"))
+    asked = facts.requested if route.pins else route.use
+    preference = prefer(policy, route, asked, estimate)
+    sifted = sift([policy.models[name] for name in preference.rank], facts, snapshot)
+    fault = nobody_can(policy, route, asked, facts, sifted)
+    if fault is not None:
+        return Nobody(fault, route.name, (*sifted.dropped, *outside(policy, route, preference.rank)))
+    found = weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted)
+    return Ranked(route, preference, sifted, in_order(found, preference.rank, facts.prefix))
 
 
 def matching_route(policy: Policy, facts: Facts) -> Route | None:
@@ -128,7 +159,7 @@ def outside(policy: Policy, route: Route, rank: Mapping[str, int]) -> tuple[Drop
 
 def why(route: Route, preference: Preference, chosen: Weighed, sifted: Sifted) -> str:
     """One line for a person."""
-    model = chosen.candidate.model
+    model = chosen.model
     if route.choose is None:
         asked = "asked for by name" if route.pins else f"route {route.name} uses it"
         return f"{model}: {asked}" if preference.rank[model] == 0 else f"{model}: fallback of route {route.name}"
@@ -142,7 +173,7 @@ def why(route: Route, preference: Preference, chosen: Weighed, sifted: Sifted) -
 
 
 def why_drawn(route: Route, drawn: Drawn, best: Weighed) -> str:
-    return f"{drawn.model}: drawn, to explore {100 * route.explore:g}% of conversations; else {best.candidate.model}"
+    return f"{drawn.model}: drawn, to explore {100 * route.explore:g}% of conversations; else {best.model}"
 
 
 def unknown_model(policy: Policy, facts: Facts) -> Reject:
@@ -152,10 +183,11 @@ def unknown_model(policy: Policy, facts: Facts) -> Reject:
     return Reject("unknown_model", f"there is no model {facts.requested!r}; the models are: {names}", "model")
 
 
-def rejected(policy: Policy, route: str, fault: Reject, dropped: tuple[Dropped, ...]) -> Decision:
+def rejected(policy: Policy, nobody: Nobody) -> Decision:
     """A decision to answer nobody. Models that were never looked at fell with the request itself."""
+    fault, dropped = nobody.fault, nobody.dropped
     seen = {drop.model for drop in dropped}
     unseen = tuple([Dropped(name, "route", fault.message) for name in policy.models if name not in seen])
     return Decision(
-        steps=(fault,), route=route, reason=fault.message, policy_hash=policy.hash, dropped=(*dropped, *unseen)
+        steps=(fault,), route=nobody.route, reason=fault.message, policy_hash=policy.hash, dropped=(*dropped, *unseen)
     )

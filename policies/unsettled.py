@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from policies.decide import decide, matching_route
-from policies.decision import Call
-from policies.estimates import Estimate, Span
+from policies.decide import first_choice, matching_route
+from policies.estimates import Span
 from policies.facts import Facts
 from policies.pickers.within_target import tiers
 from policies.policy import Choose, Policy
@@ -42,11 +41,5 @@ def is_open(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> boo
 
 
 def parts(policy: Policy, facts: Facts, span: Span, past: Past, snapshot: Snapshot) -> bool:
-    low, high = (msgspec.structs.replace(end, earlier=past) for end in span)
-    return best(policy, facts, low, snapshot) != best(policy, facts, high, snapshot)
-
-
-def best(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> str:
-    """Who would be asked first if nothing were drawn; "" where nobody may answer."""
-    decision = decide(policy, facts, estimate, snapshot)
-    return decision.instead_of or (decision.choice.model if isinstance(decision.choice, Call) else "")
+    low, high = [end if end.earlier == past else msgspec.structs.replace(end, earlier=past) for end in span]
+    return first_choice(policy, facts, low, snapshot) != first_choice(policy, facts, high, snapshot)

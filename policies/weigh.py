@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from policies.affinity.ring import overloaded
 from policies.catalogue import Model, Price
-from policies.decision import Candidate, Term
 from policies.facts import Facts
 from policies.pickers.lowest_cost import Weighed
 from policies.policy import Affinity, Route
@@ -78,9 +77,8 @@ def weigh(
             ("again", again(exchange, prefix.missing)),
             ("wait", wait(exchange, state.queued_tokens)),
         )
-        terms = tuple([Term(name, round(cost.microusd), cost.why) for name, cost in costs])
         total = sum([cost.microusd for _, cost in costs])
-        yield Weighed(Candidate(model.name, state.replica, terms), total, state.running, is_over)
+        yield Weighed(model.name, state.replica, costs, total, state.running, is_over)
 
 
 def prefixes(

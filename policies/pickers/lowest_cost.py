@@ -4,39 +4,47 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from policies.affinity.ring import rank
-from policies.decision import Candidate
+from policies.decision import Candidate, Term
 from policies.policy import Route
+from policies.terms.cost import Cost
 
 
 class Weighed(NamedTuple):
-    """A candidate with what ordering needs and a record does not: its cost unrounded, and the load of its replica."""
+    """A replica of a model with what ordering needs: its cost unrounded, and its load. `costs` are the parts of it, by name,
+    which only the record of a decision spells out."""
 
-    candidate: Candidate
+    model: str
+    replica: str
+    costs: tuple[tuple[str, Cost], ...]
     microusd: float
     load: float
     is_overloaded: bool
 
+    @property
+    def candidate(self) -> Candidate:
+        """As it stands in a decision."""
+        terms = tuple([Term(name, round(cost.microusd), cost.why) for name, cost in self.costs])
+        return Candidate(self.model, self.replica, terms)
+
+
+Place = tuple[int, bool, float, float]
+
 
 def in_order(weighed: Iterable[Weighed], preference: Mapping[str, int], key: str) -> list[Weighed]:
     """Lowest first. Equal cost: the lower load, then a stable draw for `key`."""
+
+    def place(w: Weighed) -> Place:
+        return preference[w.model], w.is_overloaded, w.microusd, w.load
+
     found = list(weighed)
-    if len(found) == 1:
-        return found
-    return sorted(
-        found,
-        key=lambda w: (
-            preference[w.candidate.model],
-            w.is_overloaded,
-            w.microusd,
-            w.load,
-            -rank(key, w.candidate.replica),
-        ),
-    )
+    if len({place(w) for w in found}) == len(found):
+        return sorted(found, key=place)
+    return sorted(found, key=lambda w: (*place(w), -rank(key, w.replica)))
 
 
 def first_of(ordered: list[Weighed], model: str) -> list[Weighed]:
     """The same order with the replicas of `model` before all others; as it is for ""."""
-    return sorted(ordered, key=lambda w: w.candidate.model != model) if model else ordered
+    return sorted(ordered, key=lambda w: w.model != model) if model else ordered
 
 
 def to_be_asked(ordered: list[Weighed], route: Route) -> list[Weighed]:
@@ -46,6 +54,6 @@ def to_be_asked(ordered: list[Weighed], route: Route) -> list[Weighed]:
     """
     if route.fallback is None:
         return ordered
-    chosen = ordered[0].candidate.model
+    chosen = ordered[0].model
     listed = [chosen, *(model for model in route.fallback if model != chosen)]
-    return [w for model in listed for w in ordered if w.candidate.model == model]
+    return [w for model in listed for w in ordered if w.model == model]
