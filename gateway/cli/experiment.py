@@ -12,9 +12,10 @@ from gateway.cli.policy import PolicyArgument
 from gateway.cli.terminal import fail, say, show_table
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order, Shelf
+from gateway.experiments.telling import ToldExperiment, told_experiment
 from gateway.settings import Settings
 from policies.experiments.plan import Experiment, Margin
-from policies.experiments.verdict import Finding, Verdict
+from policies.experiments.verdict import Finding
 
 app = typer.Typer(no_args_is_help=True, help="Experiments of a gateway: what they show, and an end to them.")
 
@@ -28,20 +29,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print JSON instead of 
 NameArgument = Annotated[str, typer.Argument(help="the experiment", show_default=False)]
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """One experiment as `status --json` tells it."""
-
-    experiment: str
-    state: str
-    variant: str
-    why: str
-    since: float
-    begun_at: float
-    requests: dict[str, int]
-    without_unit: int
-    verdict: Verdict
-
-
 @app.command()
 def status(
     name: Annotated[str | None, typer.Argument(help="one experiment (default: all)", show_default=False)] = None,
@@ -50,10 +37,10 @@ def status(
 ) -> None:
     """Show how experiments stand: a verdict in words, and every metric with its interval. Exit code 2 without any."""
     shelf = opened(folder)
-    chapters = [found for found in shelf.all().values() if name in (None, found.experiment.name)]
+    chapters = [found for found in experiments(shelf).values() if name in (None, found.experiment.name)]
     if not chapters:
         fail(f"{shelf.folder} holds no experiment" + (f" {name}" if name else ""))
-    told = [told_of(chapter) for chapter in chapters]
+    told = [told_experiment(chapter) for chapter in chapters]
     if as_json:
         return print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
     for one in told:
@@ -163,29 +150,20 @@ def weights_in(text: str, experiment: Experiment) -> dict[str, float]:
     return found
 
 
+def experiments(shelf: Shelf) -> dict[str, Chapter]:
+    """Those that are no rollouts."""
+    return {name: chapter for name, chapter in shelf.all().items() if not chapter.experiment.steps}
+
+
 def known(shelf: Shelf, name: str) -> Chapter:
-    chapter = shelf.all().get(name)
-    if chapter is None:
-        fail(f"{shelf.folder} holds no experiment {name}; it holds: {', '.join(shelf.all()) or 'none'}")
-    return chapter
+    found = experiments(shelf)
+    if name not in found:
+        instead = "; it is a rollout: turnout rollout" if name in shelf.all() else ""
+        fail(f"{shelf.folder} holds no experiment {name}; it holds: {', '.join(found) or 'none'}{instead}")
+    return found[name]
 
 
-def told_of(chapter: Chapter) -> Told:
-    standing = chapter.standing
-    return Told(
-        experiment=chapter.experiment.name,
-        state=standing.state,
-        variant=standing.variant,
-        why=standing.why,
-        since=standing.since,
-        begun_at=chapter.begun_at,
-        requests=dict(chapter.whole.requests),
-        without_unit=chapter.without_unit,
-        verdict=chapter.verdict(chapter.seen_at),
-    )
-
-
-def show(told: Told) -> None:
+def show(told: ToldExperiment) -> None:
     everybody = f", everybody gets {told.variant}" if told.state in ("stopped", "promoted") else ""
     why = f": {told.why}" if told.why else ""
     requests = ", ".join(f"{variant} {count}" for variant, count in sorted(told.requests.items())) or "none"

@@ -65,9 +65,12 @@ def check(
         targets = [_target_row(route.name, route.choose) for route in found.policy.routes if route.choose]
         if targets:
             show_table("targets, as solved on the calibration sample", ("route", "target", "expected"), targets)
-        tried = [_experiment_row(experiment) for experiment in found.policy.experiments]
+        tried = [_experiment_row(experiment) for experiment in found.policy.experiments if not experiment.steps]
         if tried:
             show_table("experiments", ("experiment", "unit", "part of its layer", "variants", "watched"), tried)
+        brought = [_rollout_row(experiment) for experiment in found.policy.experiments if experiment.steps]
+        if brought:
+            show_table("rollouts", ("rollout", "unit", "steps", "watched"), brought)
 
 
 def explain(
@@ -143,6 +146,11 @@ def _experiment_row(experiment: Experiment) -> tuple[str, str, str, str, str]:
     split = ", ".join(f"{name} {share:.1%}" for name, share in shares(experiment.weights).items())
     part = f"{experiment.starts:.0%} to {experiment.ends:.0%}"
     return experiment.name, experiment.unit, part, split, ", ".join(rail.name for rail in experiment.watch) or "nothing"
+
+
+def _rollout_row(rollout: Experiment) -> tuple[str, str, str, str]:
+    steps = " > ".join((step.approve and f"({step.approve})") or f"{100 * step.share:g}%" for step in rollout.steps)
+    return rollout.name, rollout.unit, steps, ", ".join(f"{rail.name} ({rail.act})" for rail in rollout.watch)
 
 
 def _show(decision: Decision, estimate: Estimate) -> None:

@@ -11,6 +11,7 @@ from gateway.cli.experiment import app as experiment
 from gateway.cli.models import app as models
 from gateway.cli.policy import check, explain
 from gateway.cli.replay import diff, replay
+from gateway.cli.rollout import app as rollout
 from gateway.cli.serve import serve, worker
 from gateway.cli.weigh import weigh
 from gateway.cli.whatif import whatif
@@ -40,6 +41,7 @@ for command in (
 app.add_typer(models, name="models")
 app.add_typer(decisions, name="decisions")
 app.add_typer(experiment, name="experiment")
+app.add_typer(rollout, name="rollout")
 
 
 def show_version(wanted: bool) -> None:
