@@ -8,7 +8,7 @@ import msgspec
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     """One address that serves a model. `queued_tokens` is work before us, `active_tokens` what each decode step of its
     running answers reads; `resident_tokens` of *this* prompt's prefix, which is its own word where `knows_residency`, else
-    what can be guessed. `alike` counts the prompts that begin with that prefix and wait there for their first token. `rests`
+    what can be guessed. `alike` of the `waiting` prompts there, which have no first token yet, begin with that prefix. `rests`
     says why it is left alone while another replica, of whatever model may answer, is not."""
 
     replica: str
@@ -21,6 +21,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     resident_tokens: int = 0
     knows_residency: bool = False
     alike: int = 0
+    waiting: int = 0
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

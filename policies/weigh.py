@@ -85,8 +85,13 @@ def prefixes(
     states: Sequence[ReplicaState], held: Sequence[int], over: Sequence[bool], spread_after: int
 ) -> Iterator[Prefix]:
     """Where a crowd waits for the same prefix, or who is passed over, is no reason not to compute it elsewhere."""
-    crowds = [state.alike if state.alike > spread_after else 0 for state in states]
+    crowds = [state.alike if is_crowd(state, spread_after) else 0 for state in states]
     kept = [0 if crowd else tokens for crowd, tokens in zip(crowds, held, strict=True)]
     longest = max([0 if is_over else tokens for is_over, tokens in zip(over, kept, strict=True)])
     for tokens, own, crowd in zip(held, kept, crowds, strict=True):
         yield Prefix(resident=tokens, shared_by=crowd or 1, missing=max(0, longest - own))
+
+
+def is_crowd(state: ReplicaState, spread_after: int) -> bool:
+    """More than `spread_after`, and most of those who wait: in a long queue of many conversations some turns of one are none."""
+    return state.alike > max(spread_after, state.waiting / 2)

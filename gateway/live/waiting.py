@@ -9,10 +9,11 @@ from policies.affinity.alike import landmark, landmarks
 class Waiting:
     """Bounded by what waits: log2(blocks) counts for each prompt, gone with it. Of this process's requests only."""
 
-    __slots__ = ("_counts",)
+    __slots__ = ("_counts", "prompts")
 
     def __init__(self) -> None:
         self._counts: Counter[bytes] = Counter()
+        self.prompts = 0
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -21,9 +22,11 @@ class Waiting:
         """A prompt of these blocks begins to wait. What is returned is to be given to `go`, once."""
         marks = landmarks(blocks)
         self._counts.update(marks)
+        self.prompts += bool(marks)
         return marks
 
     def go(self, marks: Sequence[bytes]) -> None:
+        self.prompts -= bool(marks)
         for mark in marks:
             self._counts[mark] -= 1
             if self._counts[mark] <= 0:

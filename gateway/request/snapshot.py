@@ -109,6 +109,7 @@ def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, in
         resident_tokens=resident,
         knows_residency=known is not None,
         alike=_alike(replica, measured, resident),
+        waiting=replica.waiting.prompts,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-SPECULATIVE_TTL_S = 30.0
+SPECULATIVE_TTL_S = 120.0
 """How long a block counts as held when it was only sent: until its answer confirms it, or the attempt failed."""
 
 CONFIRMED_TTL_S = 600.0

@@ -81,6 +81,7 @@ class Ours:
                 queued_tokens=load.queued_tokens,
                 resident_tokens=_resident(arrival, held[name]),
                 alike=self._waiting[name].alike(keys, held[name]),
+                waiting=self._waiting[name].prompts,
             )
             for name, load in self._fleet.loads.items()
         )

@@ -30,6 +30,7 @@ def test_who_waits_is_counted_once_and_gone_with_the_last(waiting: list[list[byt
     begin = 1 << depth.bit_length() - 1 if depth else 0
     alike = sum(blocks[:begin] == asked[:begin] for blocks in waiting if begin and len(blocks) >= begin)
     assert room.alike(keys(asked), depth) == alike
+    assert room.prompts == sum(bool(blocks) for blocks in waiting)
     for mark in marks:
         room.go(mark)
-    assert len(room) == 0
+    assert (len(room), room.prompts) == (0, 0)

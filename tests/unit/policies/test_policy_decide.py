@@ -349,11 +349,12 @@ def test_a_prefix_that_a_crowd_waits_for_is_computed_elsewhere_too() -> None:
     facts, idle = Facts(prompt_tokens=2000), ReplicaState(replica="w2")
     holder = ReplicaState(replica="w1", resident_tokens=1500, queued_tokens=1000, alike=1)
     assert replicas(holder, idle, facts=facts, price=0) == "w1"
-    assert replicas(msgspec.structs.replace(holder, alike=2), idle, facts=facts, price=0) == "w2"
+    assert replicas(msgspec.structs.replace(holder, alike=2, waiting=3), idle, facts=facts, price=0) == "w2"
+    assert replicas(msgspec.structs.replace(holder, alike=2, waiting=4), idle, facts=facts, price=0) == "w1"
 
 
 def test_a_crowd_at_a_short_prefix_takes_nothing_from_a_longer_one() -> None:
-    shallow = ReplicaState(replica="w2", resident_tokens=512, alike=9)
+    shallow = ReplicaState(replica="w2", resident_tokens=512, alike=9, waiting=9)
     deep = ReplicaState(replica="w1", resident_tokens=4096, queued_tokens=3000)
     assert replicas(shallow, deep, facts=Facts(prompt_tokens=5000), price=0) == "w1"
 
