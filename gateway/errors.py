@@ -6,10 +6,12 @@ RouterError                 whose fault          code                          s
 │  ├─ Unauthorised                               invalid_api_key               401     never        invalid_request_error
 │  ├─ ModelForbidden                             model_not_allowed             403     never        permission_error
 │  ├─ GatewaysOnly                               gateways_only                 403     never        permission_error
+│  ├─ AdminKeyRefused                            admin_key_refused             401     never        permission_error
 │  ├─ ForeignHost                                host_not_allowed              403     never        permission_error
 │  ├─ NotFound                                   not_found                     404     never        invalid_request_error
 │  ├─ UnknownModel                               model_not_found               404     never        invalid_request_error
 │  ├─ MethodNotAllowed                           method_not_allowed            405     never        invalid_request_error
+│  ├─ Conflict                                   conflict                      409     never        invalid_request_error
 │  ├─ SlowRequest                                request_timeout               408     safe         timeout_error
 │  ├─ TooLarge                                   request_too_large             413     never        invalid_request_error
 │  ├─ BadEncoding                                unsupported_encoding          415     never        invalid_request_error
@@ -82,6 +84,14 @@ class Unauthorised(ClientFault):
         super().__init__(message, headers={"www-authenticate": "Bearer"})
 
 
+class AdminKeyRefused(ClientFault):
+    code, status, type = "admin_key_refused", 401, "permission_error"
+    now = "Send it as `Authorization: Bearer KEY`; TURNOUT_ADMIN__KEY_HASH is its SHA-256, in hex."
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"www-authenticate": "Bearer"})
+
+
 class ModelForbidden(ClientFault):
     code, status, type = "model_not_allowed", 403, "permission_error"
     now = "GET /v1/models lists the models of this key."
@@ -110,6 +120,10 @@ class UnknownModel(ClientFault):
 
 class MethodNotAllowed(ClientFault):
     code, status = "method_not_allowed", 405
+
+
+class Conflict(ClientFault):
+    code, status = "conflict", 409
 
 
 class SlowRequest(ClientFault):

@@ -18,6 +18,7 @@ from types import FrameType
 import uvicorn
 
 from gateway.app import build_app
+from gateway.control.admin_server import AdminServer, open_admin
 from gateway.control.announce import Say, announce
 from gateway.process_log import write_process_log
 from gateway.protocol import bounded_by
@@ -108,7 +109,7 @@ def serve(settings: Settings, say: Say | None = None) -> None:
     built = build_gateway(settings)
     server = open_server(built, settings)
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-        runner.run(_serve(server, built, say))
+        runner.run(_serve(server, built, say, open_admin(built.gateway, settings)))
     if built.upkeep.left_behind:
         atexit.register(end_at_once)
     live = built.gateway.live
@@ -132,11 +133,15 @@ def end_at_once() -> None:
         os._exit(0)
 
 
-async def _serve(server: DrainingServer, built: Built, say: Say | None) -> None:
+async def _serve(server: DrainingServer, built: Built, say: Say | None, admin: AdminServer | None) -> None:
     async with asyncio.TaskGroup() as tasks:
+        if admin is not None:
+            tasks.create_task(admin.serve(), name="admin")
         telling = tasks.create_task(announce(built.gateway, lambda: server.url, say), name="announce") if say else None
         with reload_on_hangup(built):
             await server.serve()
+        if admin is not None:
+            admin.should_exit = True
         if telling is not None:
             telling.cancel()
 

@@ -135,6 +135,23 @@ class Experiments(BaseModel):
     dir: Path | None = None
 
 
+class Admin(BaseModel):
+    """The admin API (`gateway.control.admin`): off without a `port`. `key_hash` is the SHA-256 of its key, in hex; no other key
+    opens it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: int | None = Field(default=None, ge=0, le=65_535)
+    key_hash: str | None = Field(default=None, pattern="^[0-9a-fA-F]{64}$")
+
+    @model_validator(mode="after")
+    def _is_never_open(self) -> "Admin":
+        if self.port is not None and self.key_hash is None:
+            raise ValueError("the admin API needs a key: set TURNOUT_ADMIN__KEY_HASH to its SHA-256, in hex")
+        return self
+
+
 class Settings(BaseSettings):
     """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
@@ -168,6 +185,13 @@ class Settings(BaseSettings):
     telemetry: Telemetry = Telemetry()
     decisions: Decisions = Decisions()
     experiments: Experiments = Experiments()
+    admin: Admin = Admin()
+
+    @model_validator(mode="after")
+    def _listens_apart(self) -> "Settings":
+        if self.admin.port and self.admin.port == self.port:
+            raise ValueError("the admin API listens apart from clients: give TURNOUT_ADMIN__PORT another port")
+        return self
 
     @property
     def experiments_dir(self) -> Path | None:

@@ -37,7 +37,9 @@ def serve(
     host: HostOption = None,
     port: PortOption = None,
     keys: KeysOption = None,
-    state: Annotated[str | None, typer.Option(help="redis://... (+sentinel, +cluster) to share residency and load")] = None,
+    state: Annotated[
+        str | None, typer.Option(help="redis://... (+sentinel, +cluster) to share residency and load")
+    ] = None,
 ) -> None:
     """Start the gateway. It follows changes of the policy file and drains on SIGTERM."""
     given = {"policy": policy, "host": host, "port": port, "keys_file": keys, "state": state}
@@ -107,7 +109,9 @@ def run_server(given: dict[str, object]) -> None:
 
     try:
         settings = Settings.model_validate(given)
-        refuse_taken_port(settings)
+        refuse_taken_port(settings.host, settings.port, "choose another with --port")
+        if settings.admin.port is not None:
+            refuse_taken_port(settings.admin.host, settings.admin.port, "choose another in TURNOUT_ADMIN__PORT")
         run(settings, say)
     except (PolicyRefused, BadSettings) as error:
         fail(str(error))
@@ -115,15 +119,12 @@ def run_server(given: dict[str, object]) -> None:
         fail("\n".join(f"setting {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)))
 
 
-def refuse_taken_port(settings: Settings) -> None:
+def refuse_taken_port(host: str, port: int, otherwise: str) -> None:
     """Find out before models are loaded whether the address can be listened on."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((settings.host, settings.port))
+            probe.bind((host, port))
         except OSError as error:
-            fail(
-                f"cannot listen on {settings.host}:{settings.port}: {error.strerror}; choose another with --port",
-                code=1,
-            )
+            fail(f"cannot listen on {host}:{port}: {error.strerror}; {otherwise}", code=1)
