@@ -149,7 +149,7 @@ def judged(settlement: Settlement) -> dict[str, Value]:
     """Of an answer that was held back, if it was judged."""
     if not settlement.judgement or settlement.p_correct is None:
         return {}
-    known: dict[str, Value] = {names.JUDGEMENT: settlement.judgement, names.P_CORRECT: settlement.p_correct}
+    known: dict[str, Value] = {names.JUDGEMENT: settlement.judgement, names.P_CORRECT: round(settlement.p_correct, 3)}
     if settlement.abandoned_by is not None:
         used = settlement.abandoned
         known[names.ABANDONED_MODEL] = settlement.abandoned_by.model
@@ -165,5 +165,6 @@ def _used(usage: Usage | None) -> dict[str, Value]:
         names.INPUT_TOKENS: usage.prompt_tokens,
         names.OUTPUT_TOKENS: usage.completion_tokens,
         names.CACHE_READ_TOKENS: usage.cached_tokens,
+        **({names.CACHE_WRITE_TOKENS: usage.written_tokens} if usage.written_tokens else {}),
         **({names.REASONING_TOKENS: usage.reasoning_tokens} if usage.reasoning_tokens else {}),
     }

@@ -112,5 +112,6 @@ def _cost(settlement: Settlement) -> dict[str, Field]:
         "prompt_tokens": usage.prompt_tokens if usage else None,
         "completion_tokens": usage.completion_tokens if usage else None,
         "cached_tokens": usage.cached_tokens if usage else None,
+        "cache_written_tokens": usage.written_tokens if usage else None,
         "microusd": settlement.microusd,
     }

@@ -5,7 +5,7 @@ reach a threshold. The threshold stands in the tracestate of every kept span (`o
 so whoever counts spans knows for how many each one stands: 1 / (1 - threshold / 2**56), and 1 for what is always kept.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from opentelemetry.trace import SpanContext, TraceState
 
@@ -23,8 +23,9 @@ FIRST_OF_VARIANT = 100
 MOST_VARIANTS = 1_000
 """Variants whose first requests are told from the others."""
 
-OF_THE_CLIENT = frozenset({"", "cancelled", "rejected", "too_long", "unsupported"})
-"""Ends of an attempt that are no failure of whoever was asked."""
+WELL = frozenset({"", "cancelled"})
+OF_THE_CLIENT = WELL | {"rejected", "too_long", "unsupported"}
+"""Ends of an attempt that may be no failure of whoever was asked."""
 
 
 def threshold_of(share: float) -> int:
@@ -41,6 +42,18 @@ def written(threshold: int) -> str:
     ('c', '0')
     """
     return f"{threshold:014x}".rstrip("0") or "0"
+
+
+def is_our_error(settlement: Settlement) -> bool:
+    """A server span is in error when the server failed, not when the client asked badly (HTTP conventions)."""
+    return outcome(settlement) == "cut" or settlement.status >= 500
+
+
+def has_failed(settlement: Settlement, ends: Collection[str]) -> bool:
+    """Whether it, or an attempt of it, was wrong here or there; a client that asks badly can have no trace kept by that."""
+    if is_our_error(settlement) or any(end not in OF_THE_CLIENT for end in ends):
+        return True
+    return settlement.status < 400 and any(end not in WELL for end in ends)
 
 
 class Sampling:
@@ -60,11 +73,11 @@ class Sampling:
             return caller.trace_flags.sampled
         return trace_id % EVERY >= self._threshold
 
-    def why_kept(self, settlement: Settlement, ends: Iterable[str], *, taken: bool, called: bool) -> Kept | None:
+    def why_kept(self, settlement: Settlement, ends: Collection[str], *, taken: bool, called: bool) -> Kept | None:
         """The first reason there is, None to drop it. `ends` are those of its attempts; `taken`: the share has it, or where
         it was `called` its caller."""
         decision = settlement.decision
-        if outcome(settlement) in ("error", "cut") or any(end not in OF_THE_CLIENT for end in ends):
+        if has_failed(settlement, ends):
             return "failed"
         if settlement.judgement in ("escalated", "turned_back"):
             return "escalated"

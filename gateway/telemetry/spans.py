@@ -14,8 +14,8 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from gateway.request.settlement import Settlement
 from gateway.telemetry import attributes, names
-from gateway.telemetry.outcome import outcome
 from gateway.telemetry.redact import Redactor
+from gateway.telemetry.sampling import is_our_error
 from gateway.telemetry.traces import AttemptTrace, RequestTrace, fresh_span_id
 
 UNSET = Status(StatusCode.UNSET)
@@ -146,8 +146,3 @@ class Spans:
 def resource_of(service_name: str) -> Resource:
     """Who writes; nothing of the process's environment is in it."""
     return Resource({"service.name": service_name, "service.version": version("turnout")})
-
-
-def is_our_error(settlement: Settlement) -> bool:
-    """A server span is in error when the server failed, not when the client asked badly (HTTP conventions)."""
-    return outcome(settlement) == "cut" or settlement.status >= 500
