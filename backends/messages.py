@@ -147,26 +147,29 @@ class Finish(msgspec.Struct, frozen=True, tag=True):
 
 
 class Usage(msgspec.Struct, frozen=True, tag=True):
-    """What the answer took. `cached_tokens` of the prompt were not computed again; `reasoning_tokens` of the completion
-    were thought and not said, where that is known."""
+    """What the answer took. `cached_tokens` of the prompt were not computed again, `written_tokens` were kept for later at a
+    price; `reasoning_tokens` of the completion were thought and not said, where that is known."""
 
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    written_tokens: int = 0
 
 
 class Wire(msgspec.Struct, frozen=True, tag=True):
     """One stream event of a server, already in the form that a client of its dialect shall see: its `data` bytes.
 
     `speaks` tells whether it carries content (text, tool call, reasoning), `finishes` whether it ends a choice. In another
-    dialect than Chat Completions a client of the same dialect gets it, and a Finish beside it tells the reason.
+    dialect than Chat Completions a client of the same dialect gets it, and a Finish beside it tells the reason. `counted` is
+    what the server has counted by then, where it tells: of an answer that is cut it is the last word.
     """
 
     data: bytes
     speaks: bool = False
     finishes: bool = False
     dialect: WireDialect = "openai_chat"
+    counted: Usage | None = None
 
 
 class Whole(msgspec.Struct, frozen=True, tag=True):

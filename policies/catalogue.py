@@ -20,11 +20,13 @@ FoundBy = Literal["", "dns", "announced"]
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Micro-dollars per million tokens (so $0.05/M is 50_000)."""
+    """Micro-dollars per million tokens (so $0.05/M is 50_000). `cache_write` is of prompt tokens that a server keeps for later;
+    None: as `input`."""
 
     input: int = 0
     cached_input: int = 0
     output: int = 0
+    cache_write: int | None = None
 
 
 class Fits(msgspec.Struct, frozen=True):

@@ -46,7 +46,10 @@ def _parts() -> Iterator[str]:
         ("`finish_reason`", "`stop_reason`"),
         _words(STOP_REASONS, OWN_END),
     )
-    yield "`usage`: `input_tokens` is `prompt_tokens` without the cached ones, which are `cache_read_input_tokens`."
+    yield (
+        "`usage`: `input_tokens` is `prompt_tokens` without the cached ones, which are `cache_read_input_tokens`, and those\n"
+        "written to a cache, `cache_creation_input_tokens`."
+    )
     yield from _section("Chat Completions in front of Messages")
     yield from _fields("Chat Completions", "Messages", TO_MESSAGES)
     yield from _table(("role", "in Messages"), _kinds(get_args(Spoken)))
@@ -56,7 +59,8 @@ def _parts() -> Iterator[str]:
     yield from _table(("block of an answer", "in Chat Completions"), ANSWERED)
     yield (
         "`usage`: `prompt_tokens` is `input_tokens` with what was written to and read from a cache; `cached_tokens` is\n"
-        "`cache_read_input_tokens`, `reasoning_tokens` is `thinking_tokens`. A count in `message_delta` stands in for the\n"
+        "`cache_read_input_tokens`, `cache_write_tokens` is `cache_creation_input_tokens`,\n"
+        "`reasoning_tokens` is `thinking_tokens`. A count in `message_delta` stands in for the\n"
         "same in `message_start`."
     )
     yield from _section("Responses in front of Chat Completions")

@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass, field
 from typing import cast
 
+import msgspec
+
 from backends.messages import Delta, Event, Finish, FinishReason, ToolCall, Usage, Whole, Wire
 from gateway.errors import RouterError
 from gateway.request.settlement import End, Judgement, Settlement
@@ -22,8 +24,10 @@ def spend_microusd(price: Price, usage: Usage) -> int:
     >>> spend_microusd(Price(input=50_000, cached_input=10_000, output=200_000), Usage(1_000, 500, 400))
     134
     """
-    fresh = usage.prompt_tokens - usage.cached_tokens
-    total = fresh * price.input + usage.cached_tokens * price.cached_input + usage.completion_tokens * price.output
+    fresh = usage.prompt_tokens - usage.cached_tokens - usage.written_tokens
+    writing = price.input if price.cache_write is None else price.cache_write
+    prompt = fresh * price.input + usage.cached_tokens * price.cached_input + usage.written_tokens * writing
+    total = prompt + usage.completion_tokens * price.output
     return -(-total // PER_MILLION)
 
 
@@ -47,6 +51,7 @@ class Tally:
 
     prompt_tokens: int
     usage: Usage | None = None
+    counted: Usage | None = None
     pieces: int = 0
     spoke: bool = False
     reason: End = "stop"
@@ -54,6 +59,8 @@ class Tally:
     def see(self, event: Event) -> None:
         if type(event) is Wire:
             self.pieces += event.speaks
+            if event.counted is not None:
+                self.counted = event.counted
             if event.finishes:
                 self.reason = reason_of(event.data)
         elif type(event) is Whole:
@@ -70,10 +77,12 @@ class Tally:
 
     @property
     def best_usage(self) -> Usage | None:
-        """The upstream's own count; of an answer that was cut, what was seen of it: a piece is about a token."""
+        """The upstream's own count; of an answer that was cut, what it had counted by then, and what was seen: a piece is
+        about a token."""
         if self.usage is not None or not self.pieces:
             return self.usage
-        return Usage(self.prompt_tokens, self.pieces)
+        counted = self.counted or Usage(self.prompt_tokens, 0)
+        return msgspec.structs.replace(counted, completion_tokens=max(counted.completion_tokens, self.pieces))
 
 
 @dataclass(slots=True)

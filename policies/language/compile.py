@@ -159,7 +159,7 @@ def _price(entry: PriceEntry | None) -> Price:
     if entry is None:
         return Price()
     cached = entry.input if entry.cached_input is None else entry.cached_input
-    return Price(entry.input, cached, entry.output)
+    return Price(entry.input, cached, entry.output, entry.cache_write)
 
 
 def _resilience(file: PolicyFile) -> Resilience:

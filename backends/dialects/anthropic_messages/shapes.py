@@ -22,14 +22,14 @@ def message_object(id: str, model: str, content: list[Shape], reason: str | None
 
 
 def usage_object(usage: Usage) -> Shape:
-    """`input_tokens` leaves out what was read from a cache, which is told beside it.
+    """`input_tokens` leaves out what was read from a cache or written to one, which is told beside it.
 
     >>> usage_object(Usage(120, 9, 100))["input_tokens"]
     20
     """
     return {
-        "input_tokens": usage.prompt_tokens - usage.cached_tokens,
-        "cache_creation_input_tokens": 0,
+        "input_tokens": usage.prompt_tokens - usage.cached_tokens - usage.written_tokens,
+        "cache_creation_input_tokens": usage.written_tokens,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.completion_tokens,
         **({"output_tokens_details": {"thinking_tokens": usage.reasoning_tokens}} if usage.reasoning_tokens else {}),

@@ -14,7 +14,7 @@ from backends.dialects.openai_chat.calls import CallFragments, as_list
 from backends.dialects.openai_chat.reported import read_usage, reported_error
 from backends.dialects.openai_chat.shapes import in_utf8
 from backends.dialects.openai_chat.whole import AnswerError
-from backends.messages import Event, Wire
+from backends.messages import Event, Usage, Wire
 
 _NOTHING = msgspec.Raw()
 _NULL = msgspec.Raw(b"null")
@@ -72,6 +72,7 @@ class Relay:
         self._finished: set[int] = set()
         self._calls: dict[int, CallFragments] = {}
         self._usage = _NOTHING
+        self._counted: Usage | None = None
         self.said_done = False
 
     @property
@@ -96,7 +97,7 @@ class Relay:
 
     def tail(self) -> list[Event]:
         """The usage chunk for those who asked, and the usage for the books."""
-        usage = read_usage(bytes(self._usage)) if bytes(self._usage) else None
+        usage = self._counted
         if usage is None:
             return []
         if not self._shows_usage:
@@ -110,6 +111,7 @@ class Relay:
             raise reported_error(bytes(chunk.error), 502)
         if bytes(chunk.usage) not in _SILENT:
             self._usage = msgspec.Raw(bytes(chunk.usage))
+            self._counted = read_usage(bytes(self._usage))
         if not chunk.choices:
             self._remember(data)
             return []
@@ -137,7 +139,7 @@ class Relay:
             if choice.finish_reason is not None:
                 finishes = True
                 self._finished.add(choice.index)
-        return [Wire(msgspec.json.encode(self._framed(_FIELDS.decode(data))), speaks, finishes)]
+        return [Wire(msgspec.json.encode(self._framed(_FIELDS.decode(data))), speaks, finishes, counted=self._counted)]
 
     def _correct(self, data: bytes) -> list[Wire]:
         fields = _FIELDS.decode(data)
@@ -149,7 +151,7 @@ class Relay:
         view = msgspec.json.decode(fields["choices"], type=list[_Choice])
         speaks = any(choice.delta is not None and choice.delta.speaks() for choice in view)
         finishes = any(choice.finish_reason is not None for choice in view)
-        return [Wire(msgspec.json.encode(self._framed(fields)), speaks, finishes)]
+        return [Wire(msgspec.json.encode(self._framed(fields)), speaks, finishes, counted=self._counted)]
 
     def _corrected(self, choice: dict[str, Any]) -> dict[str, Any] | None:
         """The choice as it shall be; None when it came after its finish."""

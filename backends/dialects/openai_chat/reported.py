@@ -35,6 +35,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
 
 class _Details(msgspec.Struct):
     cached_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
 
 
 class _CompletionDetails(msgspec.Struct):
@@ -78,19 +79,21 @@ def reported_error(raw: bytes, default_status: int) -> ReportedError:
 
 
 def read_usage(raw: bytes) -> Usage | None:
-    """None when the numbers are not there, or cannot be counts. No more was cached than there was of the prompt, and no more
-    was thought than there was of the completion."""
+    """None when the numbers are not there, or cannot be counts. No more was cached than there was of the prompt, no more was
+    kept than there was of the rest, and no more was thought than there was of the completion."""
     try:
         usage = _USAGE.decode(raw)
     except msgspec.DecodeError:
         return None
-    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
+    details = usage.prompt_tokens_details or _Details()
+    cached = min(details.cached_tokens or 0, usage.prompt_tokens)
     thought = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
     return Usage(
         usage.prompt_tokens,
         usage.completion_tokens,
-        min(cached or 0, usage.prompt_tokens),
+        cached,
         min(thought or 0, usage.completion_tokens),
+        min(details.cache_write_tokens or 0, usage.prompt_tokens - cached),
     )
 
 

@@ -44,7 +44,10 @@ def usage_object(usage: Usage) -> dict[str, object]:
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached_tokens,
+            **({"cache_write_tokens": usage.written_tokens} if usage.written_tokens else {}),
+        },
         **(
             {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}
             if usage.reasoning_tokens

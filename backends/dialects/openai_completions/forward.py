@@ -70,6 +70,7 @@ class CompletionRelay:
         self._begun: set[int] = set()
         self._finished: set[int] = set()
         self._usage = b""
+        self._counted: Usage | None = None
         self.said_done = False
 
     @property
@@ -87,6 +88,7 @@ class CompletionRelay:
         answer, fields = _read(in_utf8(data))
         if bytes(answer.usage) not in _SILENT:
             self._usage = bytes(answer.usage)
+            self._counted = read_usage(self._usage)
         fields = self._framed(fields)
         old = [choice.index in self._finished or choice.finish_reason == "" for choice in answer.choices or ()]
         if any(old):
@@ -96,7 +98,7 @@ class CompletionRelay:
 
     def tail(self) -> list[Event]:
         """The usage chunk for those who asked, and the usage for the books."""
-        usage = read_usage(self._usage) if self._usage else None
+        usage = self._counted
         if usage is None:
             return []
         if not self._shows_usage:
@@ -109,7 +111,7 @@ class CompletionRelay:
         finished = {choice.index for choice in choices if choice.finish_reason is not None}
         self._finished |= finished
         speaks = any(bytes(choice.text) not in _SILENT for choice in choices)
-        return Wire(msgspec.json.encode(fields), speaks, bool(finished))
+        return Wire(msgspec.json.encode(fields), speaks, bool(finished), counted=self._counted)
 
     def _framed(self, fields: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
         fields["model"] = self._model

@@ -18,6 +18,11 @@ class PriceEntry(Closed):
     cached_input: TokenPrice | None = Field(
         default=None, description="Prompt tokens that are resident; as `input` when not stated.", examples=["$0.01/M"]
     )
+    cache_write: TokenPrice | None = Field(
+        default=None,
+        description="Prompt tokens that a server writes to its cache; as `input` when not stated.",
+        examples=["$0.06/M"],
+    )
     output: TokenPrice = Field(description="Generated tokens.", examples=["$0.20/M"])
 
 
@@ -149,7 +154,8 @@ class ModelEntry(Closed):
         default=None,
         ge=1,
         le=65_535,
-        description="With `watch: vllm`, the port at which its servers publish KV events (ZeroMQ); needs the extra vllm-events.",
+        description="With `watch: vllm`, the port at which its servers publish KV events (ZeroMQ); needs the extra "
+        "vllm-events.",
         examples=[5557],
     )
     serves: str | None = Field(default=None, min_length=1, description="The name it has there.", examples=["qwen3-8b"])

@@ -132,16 +132,20 @@ async def test_the_door_counts_refuses_and_drains() -> None:
 @given(
     prompt=st.integers(0, 10**6),
     cached=st.integers(0, 10**6),
+    written=st.integers(0, 10**6),
     output=st.integers(0, 10**6),
-    price=st.tuples(*[st.integers(0, 10**8)] * 3),
+    price=st.tuples(*[st.integers(0, 10**8)] * 3, st.none() | st.integers(0, 10**8)),
 )
 def test_spend_is_exact_to_the_microdollar_rounded_up(
-    prompt: int, cached: int, output: int, price: tuple[int, int, int]
+    prompt: int, cached: int, written: int, output: int, price: tuple[int, int, int, int | None]
 ) -> None:
     cached = min(cached, prompt)
-    exact = (prompt - cached) * price[0] + cached * price[1] + output * price[2]
+    written = min(written, prompt - cached)
+    fresh = prompt - cached - written
+    writing = price[0] if price[3] is None else price[3]
+    exact = fresh * price[0] + cached * price[1] + written * writing + output * price[2]
 
-    spent = spend_microusd(Price(*price), Usage(prompt, output, cached))
+    spent = spend_microusd(Price(*price), Usage(prompt, output, cached, 0, written))
 
     assert 0 <= spent * 1_000_000 - exact < 1_000_000
 
@@ -157,6 +161,17 @@ def test_the_tally_prefers_the_upstreams_count_and_estimates_what_was_cut() -> N
 
     tally.see(Usage(9, 3, 1))
     assert tally.best_usage == Usage(9, 3, 1)
+
+
+def test_what_the_upstream_had_counted_when_its_answer_was_cut_stands_and_of_the_answer_the_larger_count() -> None:
+    tally = Tally(prompt_tokens=7)
+
+    for event in (Wire(b"{}", counted=Usage(120, 1, 100, 0, 20)), Wire(b"{}", speaks=True), Wire(b"{}", speaks=True)):
+        tally.see(event)
+    assert tally.best_usage == Usage(120, 2, 100, 0, 20)
+
+    tally.see(Wire(b"{}", counted=Usage(120, 9, 100, 0, 20)))
+    assert tally.best_usage == Usage(120, 9, 100, 0, 20)
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,9 @@ class MessagesAsChunks:
 
     def _chunk(self, delta: Delta, finish: FinishReason | None = None, met: Delta | None = None) -> Wire:
         shown = delta if self._has_role else {"role": "assistant", **delta}
+        counted = None if self._has_role and finish is None else self._counted.usage
         self._has_role = True
         usage = {"usage": None} if self._shows_usage else {}
         choice = {"index": 0, "delta": shown, "finish_reason": finish, **(met or {})}
         data = msgspec.json.encode({**self._head, "choices": [choice], **usage})
-        return Wire(data, speaks=bool(delta), finishes=finish is not None)
+        return Wire(data, speaks=bool(delta), finishes=finish is not None, counted=counted)

@@ -53,6 +53,7 @@ class Counted:
             completion,
             told.cache_read_input_tokens or 0,
             min(thought or 0, completion),
+            told.cache_creation_input_tokens or 0,
         )
 
 

@@ -32,7 +32,7 @@ class MessagesRelay:
             raise told_error(bytes(event.error) or b"null")
         if event.type == "message_start" and event.message is not None:
             self._counted.take(bytes(event.message.usage))
-            return [Wire(self._named(data), dialect=DIALECT)]
+            return [Wire(self._named(data), dialect=DIALECT, counted=self._counted.usage)]
         if event.type == "message_delta":
             return self._ending(data, event)
         if event.type == "message_stop":
@@ -53,6 +53,7 @@ class MessagesRelay:
         self._counted.take(bytes(event.usage))
         reason = event.delta.stop_reason if event.delta is not None else None
         if reason is None:
-            return [Wire(data, dialect=DIALECT)]
+            return [Wire(data, dialect=DIALECT, counted=self._counted.usage)]
         self.is_whole = True
-        return [Wire(data, finishes=True, dialect=DIALECT), Finish(FINISHES.get(reason, "stop"))]
+        ending = Wire(data, finishes=True, dialect=DIALECT, counted=self._counted.usage)
+        return [ending, Finish(FINISHES.get(reason, "stop"))]
