@@ -134,4 +134,5 @@ def _span(span: Seen, indent: str, ids: Mapping[str, str], more: str = "") -> st
 
 
 def _lines(attributes: Attributes) -> list[str]:
-    return [f"{name} = {PASSING.get(name, value)}" for name, value in attributes.items()]
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in attributes.items()}
+    return [f"{name} = {PASSING.get(name, value)}" for name, value in plain.items()]

@@ -1,4 +1,4 @@
-"""`python tests/traces/write_golden.py` writes the golden traces as the product makes them. Read the diff before you keep it."""
+"""`python tests/traces/write_golden.py` writes the golden traces anew: read the diff before you keep it."""
 
 import asyncio
 import sys

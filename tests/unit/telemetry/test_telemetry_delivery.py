@@ -1,53 +1,24 @@
 """Spans leave through OTLP/HTTP, off the path of requests, and a collector that is away costs a counter."""
 
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from servers.collector import Collector, Manner, collector
 from telemetry_world import SMALL, TRACEPARENT, decision, facts, settlement
 
+from gateway.telemetry.export import QUEUE, WAKES
 from gateway.telemetry.observe import NullObserver, build_observer
 
 
-class Collector(ThreadingHTTPServer):
-    """Takes OTLP/HTTP on a free port."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Receiver)
-        self.received: list[tuple[str, ExportTraceServiceRequest]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Receiver(BaseHTTPRequestHandler):
-    server: Collector
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.received.append((self.path, ExportTraceServiceRequest.FromString(body)))
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
-def collector() -> Iterator[Collector]:
-    with Collector() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def there() -> Iterator[Collector]:
+    with collector() as opened:
+        yield opened
 
 
 def one_request(observer, headers=None):
@@ -59,29 +30,27 @@ def one_request(observer, headers=None):
     return attempt
 
 
-async def test_a_request_arrives_whole_at_a_collector(collector):
-    observer = build_observer(traces="otlp", otlp_endpoint=collector.url, log="off", service_name="gw-1")
+async def test_a_request_arrives_whole_at_a_collector(there):
+    observer = build_observer(traces="otlp", otlp_endpoint=there.url, log="off", service_name="gw-1")
 
     one_request(observer)
     await observer.aclose()
 
-    ((path, request),) = collector.received
-    (resource,) = request.resource_spans
-    names = {span.name for scope in resource.scope_spans for span in scope.spans}
-    assert path == "/v1/traces"
-    assert names == {"POST /v1/chat/completions", "route", "chat small"}
+    (received,) = there.received
+    (resource,) = received.request.resource_spans
+    assert received.path == "/v1/traces"
+    assert {span.name for span in received.spans} == {"POST /v1/chat/completions", "route", "chat small"}
     assert ("service.name", "gw-1") in [(a.key, a.value.string_value) for a in resource.resource.attributes]
 
 
-async def test_only_the_share_that_is_sampled_leaves_and_a_caller_may_ask_for_more(collector):
-    observer = build_observer(traces="otlp", otlp_endpoint=collector.url, log="off", sampled=0.0)
+async def test_only_the_share_that_is_sampled_leaves_and_a_caller_may_ask_for_more(there):
+    observer = build_observer(traces="otlp", otlp_endpoint=there.url, log="off", sampled=0.0)
 
     one_request(observer)
     one_request(observer, {"traceparent": TRACEPARENT})
     await observer.aclose()
 
-    spans = [span for _, r in collector.received for rs in r.resource_spans for s in rs.scope_spans for span in s.spans]
-    assert {span.trace_id.hex() for span in spans} == {TRACEPARENT.split("-")[1]}
+    assert {span.trace_id.hex() for span in there.spans} == {TRACEPARENT.split("-")[1]}
 
 
 async def test_a_dead_collector_costs_a_counter():
@@ -110,10 +79,45 @@ async def test_closing_keeps_its_deadline_though_the_collector_hangs():
         assert time.perf_counter() - started < 3.0
 
 
-async def test_nothing_global_is_set(collector):
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_collector_that_refuses_costs_a_counter(status):
+    with collector(Manner(status=status)) as there:
+        observer = build_observer(traces="otlp", otlp_endpoint=there.url, log="off")
+        one_request(observer)
+
+        await observer.aclose(within_s=20)
+
+    assert b'router_telemetry_dropped_total{router_signal="span"} 3.0' in observer.metrics_page()
+
+
+async def test_behind_a_collector_that_hangs_few_traces_wait_and_each_span_is_delivered_or_counted():
+    goes_on, asked = threading.Event(), 4_000
+    with collector(Manner(until=goes_on)) as there:
+        observer = build_observer(traces="otlp", otlp_endpoint=there.url, log="off")
+        for _ in range(WAKES):
+            one_request(observer)
+        assert there.came.wait(20)
+        for _ in range(asked):
+            one_request(observer)
+        counted = dropped(observer)
+
+        await observer.aclose(within_s=0.01)
+        goes_on.set()
+
+    assert 3 * (asked - QUEUE) <= counted <= 3 * (asked - QUEUE + WAKES)
+    assert dropped(observer) == 3 * (WAKES + asked) - len(there.spans)
+
+
+def dropped(observer) -> float:
+    found = re.search(rb'router_telemetry_dropped_total\{router_signal="span"\} (\S+)', observer.metrics_page())
+    assert found is not None
+    return float(found[1])
+
+
+async def test_nothing_global_is_set(there):
     before = trace.get_tracer_provider()
 
-    first = build_observer(traces="otlp", otlp_endpoint=collector.url, log="off")
+    first = build_observer(traces="otlp", otlp_endpoint=there.url, log="off")
     second = build_observer(log="off")
 
     assert trace.get_tracer_provider() is before
