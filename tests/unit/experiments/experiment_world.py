@@ -53,8 +53,8 @@ class Requests:
         self.numbers = itertools.count()
         self.ramps: Ramps = {}
 
-    def one(self, *, bad: str = "", end: End = "stop", unit: str | None = None) -> tuple[str, str]:
-        """Its id and its variant. `bad` fails."""
+    def one(self, *, bad: str = "", left: str = "", end: End = "stop", unit: str | None = None) -> tuple[str, str]:
+        """Its id and its variant. `bad` fails, and clients of `left` leave."""
         name = f"{self.prefix}-{next(self.numbers)}"
         facts = Facts(units={"request": name if unit is None else unit} if unit != "" else {})
         here = msgspec.structs.replace(HERE, ramps=self.ramps)
@@ -70,7 +70,7 @@ class Requests:
                 tenant="t",
                 stream=False,
                 status=500 if failed else 200,
-                end="error" if failed else end,
+                end="error" if failed else "cancelled" if left and variant == left else end,
                 attempts=1,
                 duration_ms=10.0,
                 ttft_ms=5.0,

@@ -1,0 +1,217 @@
+"""Rollouts beside the requests: a bad canary is taken back at once, steps go by shared evidence, a person's word is obeyed."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from experiment_world import Clock, Requests, policy
+
+from gateway.experiments.chapter import Chapter
+from gateway.experiments.keeper import Keeper
+from gateway.experiments.shelf import Order, Shelf
+from gateway.experiments.telling import told_rollout
+from gateway.state.shared_evidence import SharedEvidence
+from gateway.state.store import Store
+
+POLICY = """policy: 1
+models: {m: {at: "http://127.0.0.1:9001/v1"}}
+routes: [{name: default, use: m}]
+guardrails:
+  errors: {metric: error_rate, worse_by: 1pp}
+  left: {metric: abandon_rate, worse_by: 1pp, act: hold}
+rollouts:
+  - name: next
+    unit: request
+    change: {models.m.serves: other}
+    steps:
+      - {traffic: 25%, and: {samples: 40}}
+      - {traffic: 50%, for: 1h}
+      - {approve: oncall}
+      - {traffic: 100%, for: 1h}
+    watch: [errors, left]
+"""
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def keeping(clock: Clock, text: str = POLICY, prefix: str = "r", **told: object) -> tuple[Keeper, Requests]:
+    chosen = policy(text)
+    keeper = Keeper(clock, **told)  # type: ignore[arg-type]
+    keeper.policy_loaded(chosen)
+    return keeper, Requests(keeper, chosen, prefix)
+
+
+async def asked(keeper: Keeper, requests: Requests, count: int, **how: object) -> list[str]:
+    """The variants of so many requests, each by how it stands then, "" of those that take no part."""
+    found = []
+    for _ in range(count):
+        requests.ramps = keeper.ramps
+        found.append("control" if keeper.forced else requests.one(**how)[1])  # type: ignore[arg-type]
+        await keeper.step()
+    return found
+
+
+async def passing(clock: Clock, *keepers: Keeper, seconds: float = 2.0) -> None:
+    for _ in range(3):
+        clock.now += seconds
+        for keeper in keepers:
+            await keeper.step()
+
+
+def chapter(keeper: Keeper) -> Chapter:
+    return keeper.chapters["next"]
+
+
+async def shared(url: str, me: str, name: str) -> SharedEvidence:
+    store = Store(url, wait_s=1.0, namespace=name)
+    await store.connect()
+    return SharedEvidence(store, me)
+
+
+async def test_control_is_a_sample_as_big_as_the_canary_and_the_rest_takes_no_part(clock: Clock) -> None:
+    keeper, requests = keeping(clock)
+    found = await asked(keeper, requests, 100)
+
+    assert 10 < found.count("canary") < 45
+    assert 10 < found.count("control") < 45
+    assert chapter(keeper).trial.requests == {name: found.count(name) for name in ("canary", "control")}
+
+
+async def test_a_bad_canary_is_taken_back_with_the_request_that_shows_it(clock: Clock, tmp_path: Path) -> None:
+    keeper, requests = keeping(clock, shelf=Shelf(tmp_path))
+    for _ in range(400):
+        await asked(keeper, requests, 1, bad="canary")
+        if keeper.forced:
+            break
+
+    assert keeper.forced == {"next": "control"}
+    assert chapter(keeper).trial.requests["canary"] < 40
+    told = told_rollout(chapter(keeper), clock.now)
+    assert (told.state, told.share) == ("rolled_back", 0.0)
+    assert "breaks the guardrail errors" in told.words
+    await keeper.step()
+    again, _ = keeping(clock, shelf=Shelf(tmp_path))
+    assert again.forced == {"next": "control"}
+
+
+async def test_steps_are_climbed_and_a_person_is_waited_for(clock: Clock) -> None:
+    keeper, requests = keeping(clock)
+    await keeper.step()
+    while chapter(keeper).standing.step == 0:
+        await asked(keeper, requests, 1)
+        clock.now += 1.5
+    assert chapter(keeper).canaries >= 40
+    assert keeper.ramps["next"][-1] == {"control": 0.5, "canary": 0.5}
+    await passing(clock, keeper, seconds=1_900)
+    assert chapter(keeper).standing.state == "waiting"
+
+    found = await obeyed(keeper, "approve", clock.now)
+    assert found is not None
+    assert found.standing.step == 3
+    assert set(await asked(keeper, requests, 30)) == {"canary"}
+    await passing(clock, keeper, seconds=1_900)
+    assert (keeper.forced, told_rollout(chapter(keeper), clock.now).state) == ({"next": "canary"}, "done")
+
+
+async def obeyed(keeper: Keeper, action: str, at: float, name: str = "next") -> Chapter | None:
+    given = asyncio.create_task(keeper.obey(name, Order(action, "", at)))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    await keeper.step()
+    return await given
+
+
+async def test_what_is_held_goes_on_with_new_evidence_when_a_person_says_so(clock: Clock, tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    keeper, requests = keeping(clock, shelf=shelf)
+    await keeper.step()
+    for _ in range(400):
+        await asked(keeper, requests, 1, left="canary")
+        clock.now += 1.5
+        if chapter(keeper).standing.state == "held":
+            break
+    held = chapter(keeper).standing
+    assert (held.state, keeper.forced, keeper.ramps["next"][-1]["canary"]) == ("held", {}, 0.25)
+    await passing(clock, keeper, seconds=9_999)
+    assert chapter(keeper).standing == held
+
+    shelf.order("next", Order("resume", "", clock.now))
+    await passing(clock, keeper)
+    found = chapter(keeper)
+    assert (found.standing.state, found.standing.step, found.standing.round) == ("running", 0, 1)
+    assert (found.whole.requests, found.trial.round) == ({}, 1)
+
+
+async def test_an_order_that_does_not_fit_changes_nothing(clock: Clock) -> None:
+    keeper, _ = keeping(clock)
+    await keeper.step()
+    before = chapter(keeper).standing
+    for action in ("approve", "resume", "stop", "promote", "ramp"):
+        assert (await obeyed(keeper, action, clock.now)) is not None
+
+    assert chapter(keeper).standing == before
+    assert await obeyed(keeper, "abort", clock.now, "other") is None
+
+
+async def test_two_gateways_climb_by_what_both_saw_and_roll_back_together(clock: Clock, store_url: str) -> None:
+    one, of_one = keeping(clock, prefix="a", shared=await shared(store_url, "a", "climb"))
+    other, of_other = keeping(clock, prefix="b", shared=await shared(store_url, "b", "climb"))
+    await passing(clock, one, other)
+    while chapter(one).canaries < 44:
+        await asked(one, of_one, 8)
+        await asked(other, of_other, 8)
+        await passing(clock, one, other)
+
+    assert chapter(one).trial.requests["canary"] < 40
+    assert chapter(one).standing == chapter(other).standing
+    assert chapter(one).standing.step == 1
+    for _ in range(200):
+        await asked(one, of_one, 1, bad="canary")
+        if one.forced:
+            break
+    await passing(clock, one, other)
+    assert one.forced == other.forced == {"next": "control"}
+
+
+async def test_a_gateway_that_joins_begins_where_the_others_are(clock: Clock, store_url: str) -> None:
+    one, of_one = keeping(clock, shared=await shared(store_url, "a", "joins"))
+    await passing(clock, one)
+    for _ in range(200):
+        await asked(one, of_one, 1, bad="canary")
+        if one.forced:
+            break
+    await passing(clock, one)
+    late, _ = keeping(clock, shared=await shared(store_url, "z", "joins"))
+    assert (late.forced, late.ramps) == ({}, {})
+    await late.step()
+
+    assert late.forced == {"next": "control"}
+
+
+async def test_nobody_tries_a_change_while_it_is_not_known_what_others_know_of_it(clock: Clock, tmp_path: Path) -> None:
+    store = Store(f"unix://{tmp_path}/nobody", wait_s=0.05)
+    keeper, requests = keeping(clock, shared=SharedEvidence(store, "a"))
+    await passing(clock, keeper)
+
+    assert await asked(keeper, requests, 20) == [""] * 20
+    await store.aclose()
+
+
+async def test_resumed_after_a_rollback_all_gateways_begin_with_new_evidence(clock: Clock, store_url: str) -> None:
+    one, of_one = keeping(clock, prefix="a", shared=await shared(store_url, "a", "resume"))
+    other, _ = keeping(clock, prefix="b", shared=await shared(store_url, "b", "resume"))
+    await passing(clock, one, other)
+    for _ in range(200):
+        await asked(one, of_one, 1, bad="canary")
+        if one.forced:
+            break
+    await passing(clock, one, other)
+    await obeyed(other, "resume", clock.now)
+    await passing(clock, other, one)
+
+    for keeper in (one, other):
+        assert (chapter(keeper).standing.state, chapter(keeper).standing.round) == ("running", 1)
+        assert chapter(keeper).whole.requests == {}
+        assert keeper.ramps["next"][-1]["canary"] == 0.25
