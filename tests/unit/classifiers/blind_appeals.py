@@ -1,0 +1,53 @@
+"""Written by somebody who had not seen how appeals are told, before anything was changed for them: measured, never tuned on."""
+
+LEARNED = (
+    "Think of it as a lemma on which a whole monograph rests.",
+    "The style should be that of a paper in the Journal of Symbolic Logic.",
+    "Treat the matter with the precision of a stochastic calculus textbook.",
+    "A reader fluent in category theory must find no gap in it.",
+    "Reply at the standard of a doctoral seminar on partial differential equations.",
+    "Picture a panel of topologists who check every inference.",
+    "It will be compiled into a formally verified proof assistant.",
+    "Back each claim with a rigorous derivation from the axioms of set theory.",
+    "Your audience holds doctorates in quantum field theory.",
+    "Questions like that are known to be undecidable.",
+    "Handle this as if it were a concurrency bug in a distributed database.",
+    "The approach must be worthy of a compiler researcher.",
+    "State invariants, complexity bounds and failure modes of whatever you say.",
+    "Phrase it as a theorem with a complete proof by induction.",
+    "Assume that the response is used to steer a nuclear reactor.",
+    "Such matters are usually settled with spectral methods on manifolds.",
+    "It appeared in the final round of the ACM programming contest.",
+    "Reason about it like a cryptographer attacking a cipher.",
+    "The referee is an expert on ergodic theory and hates hand-waving.",
+    "Give it the depth of a chapter on Byzantine fault tolerance.",
+    "Even specialists in algebraic geometry disagree about it.",
+    "Consider all boundary conditions, singularities and degenerate cases.",
+    "Model the reply after a proof of the prime number theorem.",
+    "This was lifted from a qualifying exam in functional analysis.",
+)
+"""Demands in the words of hard subjects, to stand after an easy question."""
+
+TASKS = (
+    ("Plan a birthday party for my daughter.", "She is turning seven and loves dinosaurs."),
+    ("Suggest a workout for the morning.", "My lower back is sensitive after a fall."),
+    ("Write a parser for arithmetic expressions.", "Operator precedence has to be respected."),
+    ("Why does my sourdough not rise?", "The kitchen is rather cold in winter."),
+    ("Draft an email to the landlord.", "The heating has been broken since Monday."),
+    ("Sort this list of names.", "Duplicates should be dropped."),
+    ("Explain photosynthesis.", "The pupils are ten years old."),
+    ("Compute the determinant of the matrix.", "Then find its eigenvalues."),
+    ("Review this pull request.", "It touches the payment flow."),
+    ("Give me a recipe for lentil soup.", "Two of the guests are vegan."),
+    ("Implement a queue with two stacks.", "Every operation should be amortised constant time."),
+    ("What visa is needed for Japan?", "We plan to stay for six weeks."),
+    ("Prove that the sequence converges.", "Estimate the speed of convergence as well."),
+    ("Name three rivers in Africa.", "List them by length."),
+    ("Design a schema for a library.", "Members may borrow up to five books."),
+    ("Translate the menu into Italian.", "Leave the prices as they are."),
+    ("Find the bug in this function.", "Under load it returns stale data."),
+    ("Summarise the minutes of the meeting.", "The board wants to see decisions and deadlines."),
+    ("What is the probability of two aces?", "The first card is put back."),
+    ("Refactor the module.", "Its public interface must not change."),
+)
+"""A task, and a sentence after it that belongs to it though it shares no word."""
