@@ -1,9 +1,12 @@
 """Metrics: shown before they happen, counted once, and bounded whatever clients send."""
 
+import json
 import re
 
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families
-from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, estimate, facts, settlement
+from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, estimate, facts, open_world, settlement
 
 from gateway.telemetry import names
 from gateway.telemetry.metrics import MAX_NAMES, Metrics
@@ -75,27 +78,64 @@ def test_an_attempt_that_nobody_ended_is_counted_when_the_request_is_over(world)
     )
 
 
-def test_ten_thousand_hostile_names_add_no_series(world):
+def test_however_many_hostile_names_come_there_are_as_many_series(world):
+    """The count after 10 and after 100,000 is the same, so it is after a million: nothing is added for a name."""
     answered(world)
     answered(world, Call("x", "http://h"))
-    before = series(world.observer.metrics_page())
+    counts = {}
 
-    for n in range(10_000):
+    for n in range(100_001):
         hostile = f'm{n}"}} 1\n{CANARY}'
-        world.metrics.attempted(Call(hostile, hostile), 0.1, hostile, USAGE, 1)
-        world.metrics.attempted(Call("small", hostile), 0.1, "", USAGE, 1)
-        world.metrics.arrived()
-        decided = Decision(steps=(SMALL,), route=hostile, reason="", policy_hash="")
-        world.metrics.settled(
-            settlement(
-                "r", decision=decided, answered_by=Call(hostile, ""), usage=USAGE, microusd=1, error_code=hostile
-            )
-        )
+        call = Call("small" if n % 2 else hostile, hostile)
+        world.metrics.attempted(call, 0.1, hostile, USAGE, 1, 0.05)
+        if n % 4 == 0 or n < 10:
+            decided = Decision(steps=(SMALL,), route=hostile, reason="", policy_hash="")
+            told = {"decision": decided, "answered_by": call, "usage": USAGE, "microusd": 1, "error_code": hostile}
+            world.metrics.arrived()
+            world.metrics.settled(settlement("r", tenant=hostile, **told))
+        if n in (10, 100_000):
+            counts[n] = series(world.observer.metrics_page())
 
-    page = world.observer.metrics_page()
-    assert series(page) <= before + 8, "only the `other` series may be new"
-    assert series(page) < 2_000
-    assert CANARY.encode() not in page
+    assert counts[10] == counts[100_000] < 2_000
+    assert CANARY.encode() not in world.observer.metrics_page()
+
+
+async def test_a_histogram_shows_a_trace_that_was_kept_and_nothing_else_of_it():
+    kept, left = open_world(share=1.0), open_world(share=0.0)
+    for world in (kept, left):
+        answered(world)
+
+    with_trace, without = (world.observer.metrics_page(exemplars=True).decode() for world in (kept, left))
+
+    ids = {json.loads(line)["trace_id"] for line in kept.lines.getvalue().splitlines()}
+    exemplars = re.findall(r"# (\{.*?\})", with_trace)
+    assert set(exemplars) == {f'{{trace_id="{trace_id}"}}' for trace_id in ids}
+    assert "trace_id" not in without
+    assert {family.name for family in openmetrics_families(with_trace)} == {
+        family.name for family in openmetrics_families(without)
+    }
+    assert "trace_id" not in kept.observer.metrics_page().decode()
+    assert len(await kept.over()) == 3
+    assert await left.over() == ()
+
+
+def test_a_stream_has_the_time_of_each_token_after_the_first(world):
+    answered(world, stream=True, duration_ms=2_940.0, ttft_ms=40.0)
+    answered(world, stream=False, duration_ms=2_940.0, ttft_ms=40.0)
+
+    tpot = "gen_ai_server_time_per_output_token_seconds"
+    assert world.metric(f"{tpot}_count", gen_ai_response_model="small") == 1
+    assert world.metric(f"{tpot}_sum", gen_ai_response_model="small") == pytest.approx(0.1)
+
+
+def test_buckets_are_those_of_the_conventions():
+    by_name = {metric.name: metric.buckets for metric in names.METRICS}
+
+    assert by_name["gen_ai.client.inference.duration"][0] == 0.01
+    assert by_name["gen_ai.client.inference.duration"][-1] == pytest.approx(81.92)
+    assert by_name["gen_ai.client.inference.time_to_first_chunk"] == by_name["gen_ai.client.inference.duration"]
+    assert by_name["gen_ai.server.request.duration"] == by_name["gen_ai.client.inference.duration"]
+    assert by_name["gen_ai.client.inference.operation.input_tokens"][-1] == 67_108_864
 
 
 def test_policies_that_come_and_go_stay_within_the_bound():
