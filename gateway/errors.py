@@ -49,6 +49,10 @@ from typing import ClassVar, Literal
 Retry = Literal["safe", "maybe_sent", "never"]
 
 
+UNSUPPORTED = "unsupported_parameter"
+"""Code of a BadRequest for what the model that was to answer cannot do."""
+
+
 class RouterError(Exception):
     """A failure that a client is told of. `message` says what, where and what now; it never holds a secret."""
 

@@ -9,7 +9,8 @@ from backends.messages import ChatRequest, Event
 
 
 class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One failure, for any envelope. `type` and `code` are in OpenAI's words, of which there are the most."""
+    """One failure, for any envelope. `type` and `code` are in OpenAI's words, of which there are the most. `elsewhere`: it was
+    not found in the client's own body, so `param` is a field of Chat Completions, and so may be the first word of `message`."""
 
     message: str
     status: int
@@ -17,6 +18,7 @@ class ErrorFacts(msgspec.Struct, frozen=True, kw_only=True):
     param: str | None = None
     code: str | None = None
     request_id: str = ""
+    elsewhere: bool = False
 
 
 class StreamWriter(Protocol):

@@ -10,6 +10,7 @@ import msgspec
 from backends.errors import Kind, UpstreamError
 from backends.upstream import TimeLimits
 from gateway.errors import (
+    UNSUPPORTED,
     BadAnswer,
     BadRequest,
     Disconnected,
@@ -86,7 +87,7 @@ def from_upstream(error: UpstreamError, model: str, *, begun: bool = False) -> R
     if error.kind == "rejected":
         return from_rejected(error, model, begun=begun)
     if error.kind == "unsupported":
-        return BadRequest(error.message, param=error.param or None, code="unsupported_parameter")
+        return BadRequest(error.message, param=error.param or None, code=UNSUPPORTED)
     fault, _ = OF_KIND[error.kind]
     if fault is TooLong:
         return TooLong(error.message, param=error.param or "messages")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from backends.dialects.dialect import Dialect, ErrorFacts
-from gateway.errors import RouterError, reply_headers
+from gateway.errors import UNSUPPORTED, BadRequest, RouterError, reply_headers
 from gateway.request.ingress import Send
 
 Headers = Mapping[str, str]
@@ -38,6 +38,7 @@ async def send_error(send: Send, error: RouterError, headers: Headers, dialect: 
 
 
 def error_facts(error: RouterError, request_id: str) -> ErrorFacts:
+    """A field at fault in the client's own body is in its words; who was to answer names it as Chat Completions does."""
     return ErrorFacts(
         message=error.message,
         status=error.status,
@@ -45,6 +46,7 @@ def error_facts(error: RouterError, request_id: str) -> ErrorFacts:
         param=error.param,
         code=error.code,
         request_id=request_id,
+        elsewhere=not isinstance(error, BadRequest) or error.code == UNSUPPORTED,
     )
 
 

@@ -6,7 +6,7 @@ from backends.dialects.dialect import ErrorFacts
 from backends.dialects.openai_chat.response import error_body
 from backends.dialects.openai_responses.request import read_responses
 from backends.dialects.openai_responses.response import Response
-from backends.dialects.openai_responses.shapes import own_param
+from backends.dialects.openai_responses.shapes import own_words
 from backends.dialects.openai_responses.stream import Renderer
 from backends.messages import ChatRequest
 
@@ -29,7 +29,8 @@ class OpenAIResponses:
         return error.status
 
     def envelope(self, error: ErrorFacts) -> bytes:
-        return error_body(error.message, type=error.type, param=own_param(error), code=error.code)
+        message, param = own_words(error)
+        return error_body(message, type=error.type, param=param, code=error.code)
 
     def headers(self, request_id: str) -> Mapping[str, str]:
         return {}

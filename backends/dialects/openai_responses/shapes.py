@@ -1,5 +1,6 @@
 """Pieces of JSON that both the whole response and the stream are made of."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,10 +18,13 @@ PARAMS: Mapping[str, str] = {
     "messages": "input",
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
+    "response_format.json_schema": "text.format",
     "response_format": "text.format",
     "reasoning_effort": "reasoning.effort",
+    "verbosity": "text.verbosity",
+    "logprobs": "include",
 }
-"""Fields of Chat Completions that this dialect has under another name, for errors that name one."""
+"""Fields of Chat Completions that this dialect has under another name, for errors that name one. A longer one comes first."""
 
 _ECHO = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -91,13 +95,17 @@ def usage_object(usage: Usage) -> Shape:
     }
 
 
-def own_param(error: ErrorFacts) -> str | None:
-    """The field at fault as this dialect names it; the client's own word where the error's words begin with it.
+def own_words(error: ErrorFacts) -> tuple[str, str | None]:
+    """Message and field at fault as this dialect names it; the client's own word where the fault is in its own body and its
+    words begin with it. Turns have other numbers than items.
 
-    >>> own_param(ErrorFacts(message="no", status=400, type="t", param="messages[2].content"))
-    'input'
+    >>> own_words(ErrorFacts(message="no", status=400, type="t", param="messages[2].content"))
+    ('no', 'input')
     """
-    if error.param is None:
-        return None
-    first = error.param.partition(".")[0].partition("[")[0]
-    return error.param if error.message.startswith(first) else PARAMS.get(first, error.param)
+    message, param = error.message, error.param or ""
+    theirs = next((name for name in PARAMS if re.match(rf"{re.escape(name)}\b", param)), "")
+    is_own_word = not error.elsewhere and message.startswith(param.partition(".")[0].partition("[")[0])
+    if not theirs or is_own_word:
+        return message, error.param
+    ours = PARAMS[theirs] + ("" if theirs == "messages" else param.removeprefix(theirs))
+    return ours + message.removeprefix(param) if message.startswith(param) else message, ours
