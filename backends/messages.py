@@ -71,13 +71,16 @@ class Unmapped(msgspec.Struct, frozen=True):
 class Native(msgspec.Struct, frozen=True, kw_only=True):
     """A request as its client wrote it, for a server of the same dialect: it is forwarded unread.
 
-    `carries` names the headers, in lower case, that are part of it in this dialect; `headers` holds those that came.
+    `carries` names the headers, in lower case, that are part of it in this dialect; `headers` holds those that came. So do
+    `asks_with` and `query` with parts of a query, as `beta=true`.
     """
 
     dialect: WireDialect
     body: bytes
     carries: tuple[str, ...] = ()
     headers: Mapping[str, str] = {}
+    asks_with: tuple[str, ...] = ()
+    query: str = ""
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):

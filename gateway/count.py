@@ -11,7 +11,7 @@ from gateway.errors import Uncounted
 from gateway.house import Gateway
 from gateway.live.in_force import Live, opened
 from gateway.pages import NO_CACHE, who_asks
-from gateway.request.carried import with_headers
+from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.faults import from_reject, from_upstream
 from gateway.request.ingress import Receive, Scope, Send
@@ -30,7 +30,8 @@ async def count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: S
     """Raises RouterError. The model's own tokenizer counts, here or at its server; what it would only be guessed to be is
     not told."""
     principal, headers = who_asks(gateway, scope)
-    request = with_headers(await read_request(receive, gateway.limits, read_to_count), headers)
+    request = await read_request(receive, gateway.limits, read_to_count)
+    request = with_head(request, headers, scope["query_string"])
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world)
         tokens = await measure(owner.live.arm(judged.decision.assignments), request, judged, principal.salt)

@@ -53,8 +53,7 @@ class ServerDialect(Protocol):
 class CountsPrompts(Protocol):
     """A dialect in which a server can be asked how long a prompt is."""
 
-    @property
-    def count_path(self) -> str: ...
+    def count_path(self, request: ChatRequest) -> str: ...
 
     def count_body(self, request: ChatRequest) -> bytes:
         """Raises `RequestFault`."""

@@ -121,7 +121,7 @@ class RemoteUpstream:
             return None
         clocks = Clocks(limits, streams=False)
         try:
-            asked = self._post(dialect.count_path, request, dialect.count_body(request), {})
+            asked = self._post(dialect.count_path(request), request, dialect.count_body(request), {})
             response = await self._open(asked, clocks, clocks.total(), limits.connect_s)
             try:
                 body = await clocks.wait(BodyReader(response).read_all(MAX_REFUSAL_BYTES), clocks.total())

@@ -19,13 +19,15 @@ FAULTS: Mapping[Dialect, Callable[[ChatRequest], Unmapped | None]] = {
 }
 
 
-def with_headers(request: ChatRequest, headers: Mapping[str, str]) -> ChatRequest:
-    """The request with those of its headers that its dialect counts to what it says, and no others."""
+def with_head(request: ChatRequest, headers: Mapping[str, str], query: bytes) -> ChatRequest:
+    """The request with those of its headers, and parts of its query, that its dialect counts to what it says; no others."""
     native = request.native
     if native is None:
         return request
     carried = {name: headers[name] for name in native.carries if name in headers}
-    return msgspec.structs.replace(request, native=msgspec.structs.replace(native, headers=carried))
+    asked_with = [part for part in native.asks_with if part.encode() in query.split(b"&")] if query else []
+    said = msgspec.structs.replace(native, headers=carried, query="&".join(asked_with))
+    return msgspec.structs.replace(request, native=said)
 
 
 def uncarried(request: ChatRequest, models: Mapping[str, Model]) -> Mapping[str, Uncarried]:

@@ -12,7 +12,7 @@ from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
-from gateway.request.carried import with_headers
+from gateway.request.carried import with_head
 from gateway.request.cascade import Cascade
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
@@ -92,7 +92,8 @@ class ChatEndpoint:
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:
-            request = with_headers(await read_request(visit.receive, gateway.limits, self._dialect.read), visit.headers)
+            request = await read_request(visit.receive, gateway.limits, self._dialect.read)
+            request = with_head(request, visit.headers, visit.scope["query_string"])
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
         finally:

@@ -51,7 +51,7 @@ def messages_either(*texts: str) -> Callable[[Received], Reply]:
     """Streams when asked to, answers whole otherwise, counts where that is asked."""
 
     def reply(got: Received) -> Reply:
-        if got.path.endswith("/count_tokens"):
+        if got.path.partition("?")[0].endswith("/count_tokens"):
             return json_reply({"input_tokens": 11})
         if got.json.get("stream"):
             return messages_stream(*texts)

@@ -19,6 +19,9 @@ _DECODER = msgspec.json.Decoder(Body)
 HEADERS = ("anthropic-version", "anthropic-beta")
 """They say which words of the dialect the body uses."""
 
+QUERY = ("beta=true",)
+"""So does this: Anthropic's own library asks with it for all that its `beta` part knows."""
+
 
 def read_messages(raw: bytes) -> ChatRequest:
     """Raises `RequestFault`, and nothing else, whatever the bytes are.
@@ -46,5 +49,5 @@ def _read(raw: bytes, *, may_end_with_answer: bool) -> ChatRequest:
         request = read_chat(msgspec.json.encode(chat_body(body)))
     except RequestFault as fault:
         request = read_loosely(raw, fault)
-    native = Native(dialect=DIALECT, body=raw, carries=HEADERS)
+    native = Native(dialect=DIALECT, body=raw, carries=HEADERS, asks_with=QUERY)
     return msgspec.structs.replace(request, native=native)

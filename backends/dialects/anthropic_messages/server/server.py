@@ -31,8 +31,6 @@ class MessagesServer:
     """`model` is the name that answers carry, `serves` the server's own, `output_tokens` the limit of a request that states
     none: the dialect demands one."""
 
-    count_path = "/messages/count_tokens"
-
     def __init__(self, model: str, serves: str, output_tokens: int, now: Callable[[], float] = time.time) -> None:
         self._model = model
         self._serves = serves
@@ -40,7 +38,10 @@ class MessagesServer:
         self._now = now
 
     def path_of(self, request: ChatRequest) -> str:
-        return "/messages"
+        return _with_query("/messages", request)
+
+    def count_path(self, request: ChatRequest) -> str:
+        return _with_query("/messages/count_tokens", request)
 
     def headers(self, secret: str) -> Mapping[str, str]:
         key = {"x-api-key": secret} if secret else {}
@@ -74,6 +75,10 @@ class MessagesServer:
             return msgspec.json.decode(body, type=_Measured).input_tokens
         except (msgspec.DecodeError, RecursionError) as error:
             raise AnswerError(f"the upstream's count is none: {error}") from None
+
+
+def _with_query(path: str, request: ChatRequest) -> str:
+    return f"{path}?{request.native.query}" if request.native is not None and request.native.query else path
 
 
 def _is_native(request: ChatRequest) -> bool:
