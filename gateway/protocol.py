@@ -11,6 +11,7 @@ from array import array
 from typing import Any
 
 import httptools
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway.errors import BadRequest, RouterError, SlowRequest
@@ -89,6 +90,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._awaits_head, self._head_bytes = False, 0
         self._disarm()
         super().on_headers_complete()
+        if self.parser.get_http_version() == "1.0":
+            without_chunks(self.cycle)
 
     def on_message_complete(self) -> None:
         if self._offers_upgrade():
@@ -151,6 +154,19 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def without_chunks(cycle: RequestResponseCycle) -> None:
+    """RFC 9112 section 6.1: no transfer coding for who does not know of any. What has no length ends with the connection;
+    uvicorn, which would send chunks, is told the length of each piece instead."""
+    send, cycle.chunked_encoding = cycle.send, False
+
+    async def as_it_is(message: ASGISendEvent) -> None:
+        body = message.get("body")
+        cycle.expected_content_length = len(body) if isinstance(body, bytes) else 0
+        await send(message)
+
+    cycle.send = as_it_is  # type: ignore[method-assign]  # uvicorn makes the cycle itself
 
 
 def bounded_by(limits: Limits) -> type[BoundedProtocol]:

@@ -1,6 +1,7 @@
 """What is no HTTP, or no whole request, is refused in the envelope, and never talks into an answer under way."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -139,3 +140,32 @@ async def drip(writer: asyncio.StreamWriter, data: bytes) -> None:
     for byte in data:
         writer.write(bytes([byte]))
         await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("extra", [b"", b"connection: keep-alive\r\n"])
+async def test_a_client_of_http_1_0_gets_its_stream_without_chunks_and_its_end_with_the_connections(
+    extra: bytes, gateway: RunningGateway
+) -> None:
+    """RFC 9112 section 6.1: no transfer coding is sent to who does not know of any."""
+    asked = head(len(STREAM), extra).replace(b"HTTP/1.1", b"HTTP/1.0") + STREAM
+
+    async with connected(gateway.port) as socket:
+        await socket.send(asked)
+        answer = await asyncio.wait_for(socket.reader.read(), 5)
+
+    first, _, body = answer.partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in first.lower()
+    assert body.startswith(b"data: {")
+    assert body.endswith(b"}\n\ndata: [DONE]\n\n")
+
+
+async def test_a_client_of_http_1_0_gets_a_whole_answer_with_its_length(gateway: RunningGateway) -> None:
+    asked = head(len(BODY)).replace(b"HTTP/1.1", b"HTTP/1.0") + BODY
+
+    async with connected(gateway.port) as socket:
+        await socket.send(asked)
+        answer = await asyncio.wait_for(socket.reader.read(), 5)
+
+    first, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-length: %d\r\n" % len(body) in first
+    assert json.loads(body)["choices"]
