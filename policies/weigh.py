@@ -62,36 +62,38 @@ def weigh(
 ) -> Iterator[Weighed]:
     """Each ready replica of `model`. `is_home`: by its history, the conversation's last answer came from this model."""
     prompt_tokens = facts.tokens_for(model.name)
-    wherever = (
-        ("price", price(rate, prompt_tokens, expected_output(facts.max_tokens))),
-        ("quality", quality(exchange, chance)),
-    )
+    money = price(rate, prompt_tokens, expected_output(facts.max_tokens))
+    doubt = quality(exchange, chance)
+    wherever, base = (("price", money), ("quality", doubt)), money.microusd + doubt.microusd
     over = overloaded([state.running for state in states], bounds.max_imbalance, bounds.spill_after)
     assumed = history_at_home(states, facts) if is_home else 0
     why = TAKEN_FOR_RESIDENT if assumed else "resident"
     held = [min(assumed or state.resident_tokens, prompt_tokens) for state in states]
     for state, is_over, prefix in zip(states, over, prefixes(states, held, over, bounds.spread_after), strict=True):
-        costs = (
-            *wherever,
-            ("affinity", affinity(exchange, rate, prefix.resident, why, prefix.shared_by)),
-            ("again", again(exchange, prefix.missing)),
-            ("wait", wait(exchange, state.queued_tokens)),
-        )
-        total = sum([cost.microusd for _, cost in costs])
+        saved = affinity(exchange, rate, prefix.resident, why, prefix.shared_by)
+        needless, queued = again(exchange, prefix.missing), wait(exchange, state.queued_tokens)
+        costs = (*wherever, ("affinity", saved), ("again", needless), ("wait", queued))
+        total = base + saved.microusd + needless.microusd + queued.microusd
         yield Weighed(model.name, state.replica, costs, total, state.running, is_over)
 
 
 def prefixes(
     states: Sequence[ReplicaState], held: Sequence[int], over: Sequence[bool], spread_after: int
-) -> Iterator[Prefix]:
+) -> list[Prefix]:
     """Where a crowd waits for the same prefix, or who is passed over, is no reason not to compute it elsewhere."""
     crowds = [state.alike if is_crowd(state, spread_after) else 0 for state in states]
+    if not (any(crowds) or any(over)):
+        longest = max(held)
+        return [Prefix(tokens, 1, longest - tokens) for tokens in held]
     kept = [0 if crowd else tokens for crowd, tokens in zip(crowds, held, strict=True)]
     longest = max([0 if is_over else tokens for is_over, tokens in zip(over, kept, strict=True)])
-    for tokens, own, crowd in zip(held, kept, crowds, strict=True):
-        yield Prefix(resident=tokens, shared_by=crowd or 1, missing=max(0, longest - own))
+    return [
+        Prefix(resident=tokens, shared_by=crowd or 1, missing=max(0, longest - own))
+        for tokens, own, crowd in zip(held, kept, crowds, strict=True)
+    ]
 
 
 def is_crowd(state: ReplicaState, spread_after: int) -> bool:
-    """More than `spread_after`, and most of those who wait: in a long queue of many conversations some turns of one are none."""
+    """More than `spread_after`, and most of those who wait: in a long queue of many conversations some turns of one are
+    none."""
     return state.alike > max(spread_after, state.waiting / 2)

@@ -5,13 +5,18 @@ that goes moves only its own keys, one that comes takes only what it wins.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from math import sqrt
 
 CHANCE = 3.0
 """Standard deviations by which a count of requests may stand out among its like by chance."""
 
+REMEMBERED = 4_096
+"""Draws; one request draws the same ones several times over."""
 
+
+@lru_cache(maxsize=REMEMBERED)
 def rank(key: str, replica: str) -> int:
     """The number that `replica` draws for `key`, in [0, 2^64)."""
     fields = f"{len(key)}:{key}{replica}".encode()

@@ -13,7 +13,10 @@ def states(model: Model, snapshot: Snapshot) -> tuple[ReplicaState, ...]:
     """
     if model.found_by:
         return snapshot.replicas.get(model.name, ())
-    known = {state.replica: state for state in snapshot.replicas.get(model.name, ())}
+    seen = snapshot.replicas.get(model.name, ())
+    if tuple([state.replica for state in seen]) == model.replicas:
+        return seen
+    known = {state.replica: state for state in seen}
     return tuple(known.get(replica) or ReplicaState(replica=replica) for replica in model.replicas)
 
 

@@ -49,7 +49,7 @@ def sift(models: Iterable[Model], facts: Facts, snapshot: Snapshot) -> Sifted:
             dropped.append(Dropped(model.name, "healthy", "no replica of it is found"))
         if up:
             ready[model.name] = up
-    rests = [bool(state.rests) for up in ready.values() for state in up]
+    rests = [state.rests for up in ready.values() for state in up]
     if any(rests) and not all(rests):
         return Sifted(awake(ready), (*dropped, *left_alone(ready)))
     return Sifted(ready, tuple(dropped))

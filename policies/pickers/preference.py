@@ -26,8 +26,10 @@ class Preference(NamedTuple):
 def prefer(policy: Policy, route: Route, asked: str, estimate: Estimate) -> Preference:
     """The preference of `route`; `asked` is the model that a route without a choice uses."""
     own = Preference({asked: 0}) if route.choose is None else by_difficulty(policy, route.choose, estimate)
-    last = max(own.rank.values())
     spare = [model for model in route.fallback or () if model not in own.rank]
+    if not spare:
+        return own
+    last = max(own.rank.values())
     return own._replace(rank={**own.rank, **{model: last + 1 + i for i, model in enumerate(spare)}})
 
 
@@ -36,7 +38,7 @@ def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate) -> Prefere
     known = tiers(choose, policy.models, estimate.earlier)
     home = place_of_home(policy.may_move, known)
     found = from_home(policy, choose, estimate, known, home)
-    return found._replace(floor=home if policy.may_move == "up" else 0)
+    return found._replace(floor=home) if home and policy.may_move == "up" else found
 
 
 def from_home(policy: Policy, choose: Choose, estimate: Estimate, known: Sequence[int], home: int) -> Preference:
