@@ -12,6 +12,7 @@ from gateway.request.door import Door
 from gateway.request.identity import Identity
 from gateway.request.snapshot import World
 from gateway.settings import Limits, Settings
+from gateway.shadows.keeper import Shadows
 from gateway.telemetry.observe import Observer
 
 
@@ -19,7 +20,7 @@ from gateway.telemetry.observe import Observer
 class Gateway:
     """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back. `lines` keeps
     the targets of the policy in force. `decisions` keeps what was decided, None where nobody asked for that; `experiments`
-    keeps what they show. `store` is what gateways share, None where this one is alone."""
+    keeps what they show, and `shadows` asks others the same. `store` is what gateways share, None where this one is alone."""
 
     settings: Settings
     live: Live
@@ -30,6 +31,7 @@ class Gateway:
     lines: Lines = field(default_factory=Lines)
     decisions: DecisionLog | None = None
     experiments: Keeper = field(default_factory=lambda: Keeper(time.time))
+    shadows: Shadows | None = None
     store: SharedStore | None = None
     last_problem: str = ""
     started_at: int = field(default_factory=lambda: int(time.time()))

@@ -152,6 +152,15 @@ class Admin(BaseModel):
         return self
 
 
+class Shadows(BaseModel):
+    """`dir` is where the money and the evidence of shadows are kept over restarts, one folder for each process; where the
+    log of decisions is kept it is in there when not stated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dir: Path | None = None
+
+
 class Settings(BaseSettings):
     """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
@@ -185,6 +194,7 @@ class Settings(BaseSettings):
     telemetry: Telemetry = Telemetry()
     decisions: Decisions = Decisions()
     experiments: Experiments = Experiments()
+    shadows: Shadows = Shadows()
     admin: Admin = Admin()
 
     @model_validator(mode="after")
@@ -198,6 +208,12 @@ class Settings(BaseSettings):
         if self.experiments.dir is not None or self.decisions.dir is None:
             return self.experiments.dir
         return self.decisions.dir / "experiments"
+
+    @property
+    def shadows_dir(self) -> Path | None:
+        if self.shadows.dir is not None or self.decisions.dir is None:
+            return self.shadows.dir
+        return self.decisions.dir / "shadows"
 
     @property
     def is_loopback(self) -> bool:

@@ -23,6 +23,7 @@ from gateway.request.identity import BadSettings, open_identity
 from gateway.request.snapshot import World
 from gateway.secrets import Secret
 from gateway.settings import Decisions, Settings, own_address, read_secret
+from gateway.shadows.opening import open_shadows
 from gateway.state.memory import MemoryResidency
 from gateway.telemetry.observe import Observer, build_observer
 from gateway.telemetry.redact import Redactor
@@ -76,14 +77,17 @@ def build_gateway(settings: Settings) -> Built:
         experiments=experiments,
         store=sharing.store,
     )
+    gateway.shadows = shadows = open_shadows(settings, lambda: gateway.live, observer, decisions)
+    shadows.policy_loaded(live)
     reloader = Reloader(gateway, path, builder.opened, text)
     keepers = () if decisions is None else (decisions.aclose,)
-    closers = (builder.aclose, experiments.aclose, sharing.aclose, *keepers, gateway.observer.aclose)
+    closers = (shadows.aclose, builder.aclose, experiments.aclose, sharing.aclose, *keepers, gateway.observer.aclose)
     beside = {
         **sharing.tasks(),
         **watching(gateway, builder, sharing),
         **announcing(gateway, settings),
         "keep-experiments": experiments.follow,
+        "ask-shadows": shadows.follow,
     }
     return Built(gateway, Upkeep(gateway, reloader, beside, closers), reloader)
 
@@ -211,5 +215,6 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
         raise BadSettings(f"telemetry: {error}") from None
     dialects = {model.name: model.dialect for model in policy.every_model}
     routes = [route.name for route in policy.routes]
-    observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects)
+    shadows = [shadow.name for shadow in policy.shadows]
+    observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects, shadows=shadows)
     return observer

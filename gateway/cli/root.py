@@ -13,6 +13,7 @@ from gateway.cli.policy import check, explain
 from gateway.cli.replay import diff, replay
 from gateway.cli.rollout import app as rollout
 from gateway.cli.serve import serve, worker
+from gateway.cli.shadow import app as shadow
 from gateway.cli.weigh import weigh
 from gateway.cli.whatif import whatif
 
@@ -41,6 +42,7 @@ for command in (
 app.add_typer(models, name="models")
 app.add_typer(decisions, name="decisions")
 app.add_typer(experiment, name="experiment")
+app.add_typer(shadow, name="shadow")
 app.add_typer(rollout, name="rollout")
 
 

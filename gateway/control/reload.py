@@ -116,9 +116,11 @@ class Reloader:
             gateway.decisions.policy_loaded(policy, text)
         gateway.experiments.policy_loaded(policy)
         gateway.live, gateway.last_problem = fresh, ""
+        if gateway.shadows is not None:
+            gateway.shadows.policy_loaded(fresh)
         dialects = {model.name: model.dialect for model in policy.every_model}
-        routes = [route.name for route in policy.routes]
-        gateway.observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects)
+        routes, shadows = [route.name for route in policy.routes], [shadow.name for shadow in policy.shadows]
+        gateway.observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects, shadows=shadows)
         log.info("policy %s (%s) is in force", policy.name, policy.hash)
         if self._retiring is not None:
             self._retiring.create_task(old.retire(), name=f"retire-policy-{old.policy.hash}")

@@ -19,7 +19,7 @@ from classifiers.numbers import Numbers
 from gateway.decisions.asked import Asked, asked
 from gateway.decisions.clean import cleaned
 from gateway.decisions.lately import Lately, Standing
-from gateway.decisions.record import FeedbackRecord, Record, SignalRecord, recorded
+from gateway.decisions.record import FeedbackRecord, Record, ShadowRecord, SignalRecord, recorded
 from gateway.decisions.segments import Segments
 from gateway.decisions.shelf import Shelf
 from gateway.decisions.signals import Signals
@@ -64,7 +64,7 @@ class Settled(msgspec.Struct, frozen=True):
     numbers: Callable[[], Numbers | None] | None = None
 
 
-Waiting = Settled | FeedbackRecord | SignalRecord
+Waiting = Settled | FeedbackRecord | SignalRecord | ShadowRecord
 
 
 class DecisionLog:
@@ -132,6 +132,10 @@ class DecisionLog:
             return None
         self._lately.heard(feedback)
         return standing
+
+    def compared(self, record: ShadowRecord) -> None:
+        """A shadow was asked the same as an earlier request."""
+        self._hand_over(record)
 
     async def aclose(self, within_s: float = 5.0) -> None:
         """Write what waits, for `within_s` seconds at most."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.decisions.record import SCHEMA, DecisionRecord, FeedbackRecord, Record, SignalRecord
+from gateway.decisions.record import SCHEMA, DecisionRecord, FeedbackRecord, Record, ShadowRecord, SignalRecord
 from gateway.decisions.segments import segments_in
 
 
@@ -27,11 +27,15 @@ class Head(msgspec.Struct):
 HEAD = msgspec.json.Decoder(Head)
 KNOWN: dict[
     str,
-    msgspec.json.Decoder[DecisionRecord] | msgspec.json.Decoder[FeedbackRecord] | msgspec.json.Decoder[SignalRecord],
+    msgspec.json.Decoder[DecisionRecord]
+    | msgspec.json.Decoder[FeedbackRecord]
+    | msgspec.json.Decoder[SignalRecord]
+    | msgspec.json.Decoder[ShadowRecord],
 ] = {
     "decision": msgspec.json.Decoder(DecisionRecord),
     "feedback": msgspec.json.Decoder(FeedbackRecord),
     "signal": msgspec.json.Decoder(SignalRecord),
+    "shadow": msgspec.json.Decoder(ShadowRecord),
 }
 
 

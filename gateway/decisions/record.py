@@ -1,4 +1,5 @@
-"""The lines of the log: a decision with its outcome, a word of feedback, a signal. Counts, names and reasons; never a text."""
+"""The lines of the log: a decision with its outcome, a word of feedback, a signal, a comparison. Counts, names
+and reasons; never a text."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -109,7 +110,34 @@ class SignalRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record"
     after_s: float | None = None
 
 
-Record = DecisionRecord | FeedbackRecord | SignalRecord
+class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="shadow"):
+    """What asking `model` the same as `request_id` came to, which `primary` had answered on `route`. It was drawn with
+    `probability`.
+
+    `failed` is the kind of its failure, or "". `differs` are its differences from that answer by rung, in percent, `floor`
+    those of a second answer of the primary, empty where it was not asked twice. `microusd` is of all calls for comparison.
+    """
+
+    schema: int = SCHEMA
+    at: float
+    request_id: str
+    tenant: str
+    shadow: str
+    route: str
+    policy_hash: str
+    primary: str
+    model: str
+    probability: float
+    failed: str = ""
+    usage: Usage | None = None
+    microusd: int = 0
+    took_ms: float = 0.0
+    trace_id: str = ""
+    differs: Mapping[str, int] = {}
+    floor: Mapping[str, int] = {}
+
+
+Record = DecisionRecord | FeedbackRecord | SignalRecord | ShadowRecord
 
 
 def digest_of(snapshot: Snapshot) -> str:

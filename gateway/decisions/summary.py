@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 import msgspec
 
-from gateway.decisions.record import NOBODY, DecisionRecord, FeedbackRecord, Record
+from gateway.decisions.record import NOBODY, DecisionRecord, FeedbackRecord, Record, SignalRecord
 from gateway.decisions.worth import last_words
 from policies.decision import Reject
 
@@ -101,7 +101,7 @@ def summary(records: Iterable[Record]) -> Summary:
             tally.see(record)
         elif isinstance(record, FeedbackRecord):
             tally.told.append(record)
-        else:
+        elif isinstance(record, SignalRecord):
             tally.signals[record.signal] += 1
     stray = join(tally)
     return Summary(

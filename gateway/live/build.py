@@ -14,6 +14,7 @@ from gateway.live.replicas import Replica
 from gateway.live.sharing import Sharing
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
+from gateway.shadows.libraries import refuse_missing
 from policies.catalogue import Model, SecretRef
 from policies.language.load import load_policy
 from policies.policy import Policy
@@ -46,6 +47,7 @@ class LiveBuilder:
         loaded = load_policy(text, name=name, calibrate=reader.calibrate, estimate=reader.estimate, weigh=reader.weigh)
         if loaded.policy is None:
             raise PolicyRefused("\n".join(problem.render() for problem in loaded.problems))
+        refuse_missing(loaded.policy, self._settings.embedder)
         return loaded.policy
 
     def live(self, policy: Policy, before: Live | None) -> Live:

@@ -26,14 +26,17 @@ from gateway.request.settle import Books
 from gateway.request.told import told
 from gateway.request.watch import ClientWatch
 from gateway.settings import Limits
+from gateway.shadows.capture import joined
+from gateway.shadows.errand import Drawn
 from gateway.telemetry.observe import Observation
 from policies.experiments.plan import Experiment
 
 
 @dataclass(slots=True)
 class Visit:
-    """One HTTP request at the door, with its observation and its books; `judged` from its decision on. `asked` is
-    what the log of decisions wants of it, where one is kept; `experiments` are those of the policy that decided."""
+    """One HTTP request at the door, with its observation and its books; `judged` from its decision on. `asked` is what the
+    log of decisions wants of it, where one is kept; `drawn` what shadows want; `experiments` are those of the policy that
+    decided."""
 
     scope: Scope
     headers: Mapping[str, str]
@@ -43,6 +46,7 @@ class Visit:
     books: Books
     judged: Judged | None = None
     asked: Asked | None = None
+    drawn: Drawn | None = None
     experiments: tuple[Experiment, ...] = ()
 
 
@@ -71,6 +75,8 @@ class ChatEndpoint:
             self._gateway.decisions.settled(visit.judged, settlement, visit.asked)
         if visit.judged is not None and visit.experiments:
             self._gateway.experiments.settled(visit.experiments, visit.judged, settlement)
+        if visit.drawn is not None and self._gateway.shadows is not None:
+            self._gateway.shadows.settled(visit.drawn, settlement)
 
     async def _attend(self, visit: Visit) -> None:
         try:
@@ -120,11 +126,13 @@ class ChatEndpoint:
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world, books.request_id)
         visit.judged, visit.experiments = judged, live.policy.experiments
+        if self._gateway.shadows is not None:
+            visit.drawn = self._gateway.shadows.drawn(live, visit, request, judged, principal.salt)
         live = live.arm(judged.decision.assignments)
         owner.answer_by(live)
         if self._gateway.decisions is not None:
             visit.asked = self._gateway.decisions.asked(request, principal, live.estimator)
-        ear = visit.asked.ear if visit.asked is not None else None
+        ear = joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None)
         books.decided(judged.decision)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)

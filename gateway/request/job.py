@@ -11,10 +11,10 @@ from gateway.request.cascade import Cascade
 from gateway.request.egress import Egress
 from gateway.request.head_start import HeadStart
 from gateway.request.judge import Judged, reads_prompt
-from gateway.request.listen import Listener
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.told import reason_of, told, why_escalated
+from gateway.shadows.capture import Ear
 from policies.decision import Call
 
 
@@ -38,7 +38,7 @@ class Drive:
     total_at: float
     failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
     head_start: HeadStart | None = None
-    ear: Listener | None = None
+    ear: Ear | None = None
 
     def prepared(self, call: Call) -> Prepared:
         """The prompt as this model reads it; of one that nobody reads but the replica itself, the length."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from gateway.telemetry.redact import Redactor
+from gateway.telemetry.shadows import ShadowTrace
 from gateway.telemetry.traces import RequestTrace
 
 Dropped = Callable[[str, int], None]
@@ -11,8 +12,8 @@ Dropped = Callable[[str, int], None]
 
 
 class Delivery(Protocol):
-    def deliver(self, trace: RequestTrace) -> None:
-        """Takes a finished request, or drops and counts it; never waits."""
+    def deliver(self, trace: RequestTrace | ShadowTrace) -> None:
+        """Takes a finished request or a call of a shadow, or drops and counts it; never waits."""
         ...
 
     async def aclose(self, within_s: float) -> None:

@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter, SpanExportResult
 
 from gateway.telemetry.delivery import Dropped
+from gateway.telemetry.shadows import ShadowTrace
 from gateway.telemetry.spans import Spans
 from gateway.telemetry.traces import RequestTrace
 
@@ -36,13 +37,13 @@ class SpanDelivery:
         self._spans = spans
         self._dropped = dropped
         self._most = queue
-        self._waiting: deque[RequestTrace] = deque()
+        self._waiting: deque[RequestTrace | ShadowTrace] = deque()
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="deliver-traces", daemon=True)
         self._thread.start()
 
-    def deliver(self, trace: RequestTrace) -> None:
+    def deliver(self, trace: RequestTrace | ShadowTrace) -> None:
         if self._closing or len(self._waiting) >= self._most:
             self._dropped("span", trace.spans)
             return
@@ -70,16 +71,16 @@ class SpanDelivery:
         while batch := self._batch():
             self._export(batch)
 
-    def _batch(self) -> list[RequestTrace]:
+    def _batch(self) -> list[RequestTrace | ShadowTrace]:
         """What makes about BATCH spans."""
-        batch: list[RequestTrace] = []
+        batch: list[RequestTrace | ShadowTrace] = []
         spans = 0
         while self._waiting and spans < BATCH:
             batch.append(self._waiting.popleft())
             spans += batch[-1].spans
         return batch
 
-    def _export(self, batch: list[RequestTrace]) -> None:
+    def _export(self, batch: list[RequestTrace | ShadowTrace]) -> None:
         try:
             spans: Sequence[ReadableSpan] = [span for trace in batch for span in self._spans.of(trace)]
             delivered = self._exporter.export(spans) is SpanExportResult.SUCCESS

@@ -9,6 +9,7 @@ from gateway.telemetry.delivery import Delivery
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.observe import NO_DIALECTS, fresh_request_id
+from gateway.telemetry.shadows import LiveShadow
 from gateway.telemetry.traces import AttemptSeen, Trace, Tracing
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
@@ -50,15 +51,20 @@ class LiveObserver:
         models: Iterable[str],
         experiments: Iterable[Experiment] = (),
         dialects: Mapping[str, str] = NO_DIALECTS,
+        *,
+        shadows: Iterable[str] = (),
     ) -> None:
         self._tracing.dialects = dialects
-        self._metrics.policy_loaded(policy_hash, routes, models, experiments)
+        self._metrics.policy_loaded(policy_hash, routes, models, experiments, shadows=shadows)
 
     def policy_refused(self) -> None:
         self._metrics.policy_refused()
 
     def steered(self, route: str, choose: Choose, realised: float | None) -> None:
         self._metrics.steered(route, choose, realised)
+
+    def shadow_ended(self, shadow: str, result: str) -> None:
+        self._metrics.shadow_ended(shadow, result)
 
     def not_kept(self, count: int) -> None:
         self._metrics.dropped("decision", count)
@@ -119,6 +125,9 @@ class LiveObservation:
         kept = self._trace.settle(settlement)
         self._metrics.settled(settlement, self._trace.trace_id if kept else "")
         self._write(settlement)
+
+    def shadow(self, shadow: str, call: Call) -> LiveShadow:
+        return LiveShadow(shadow, self._trace.shadow(shadow, call), self._metrics, self._clock)
 
     def _write(self, settlement: Settlement) -> None:
         if self._log is None:

@@ -44,6 +44,7 @@ class Metrics:
             "replicas": set(),
             "experiments": set(),
             "variants": set(),
+            "shadows": set(),
         }
         self._seed()
 
@@ -64,12 +65,14 @@ class Metrics:
         routes: Iterable[str],
         models: Iterable[str],
         experiments: Iterable[Experiment] = (),
+        *,
+        shadows: Iterable[str] = (),
     ) -> None:
         """Take the names of a policy that is now in force."""
         tried = tuple(experiments)
         variants = [variant.name for experiment in tried for variant in experiment.variants]
         named = (("experiments", [experiment.name for experiment in tried]), ("variants", variants))
-        for kind, fresh in (("routes", routes), ("models", models), *named):
+        for kind, fresh in (("routes", routes), ("models", models), ("shadows", shadows), *named):
             room = MAX_NAMES - len(self._known[kind])
             self._known[kind].update([name for name in fresh if name not in self._known[kind]][:room])
         self._series[names.POLICY_INFO].only(policy_hash)
@@ -160,6 +163,16 @@ class Metrics:
             model = self._name("models", gave_up.model)
             self._series[names.ABANDONED_SPEND].record(settlement.abandoned_microusd, route, model)
             self._used(settlement.abandoned, model)
+
+    def shadow_ended(self, shadow: str, result: str) -> None:
+        """`result` is one of `gateway.shadows.chapter.RESULTS`."""
+        self._series[names.SHADOWED].record(1, self._name("shadows", shadow), result)
+
+    def shadow_asked(self, shadow: str, took_s: float, microusd: int) -> None:
+        label = self._name("shadows", shadow)
+        self._series[names.SHADOW_DURATION].record(took_s, label)
+        if microusd:
+            self._series[names.SHADOW_SPEND].record(microusd, label)
 
     def dropped(self, signal: str, count: int) -> None:
         """`signal` is one of `names.SIGNALS`."""

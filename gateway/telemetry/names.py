@@ -11,6 +11,7 @@ import msgspec
 
 from backends.errors import Kind
 from gateway.request.settlement import Judgement
+from gateway.shadows.chapter import RESULTS
 
 SCOPE = "turnout"
 """The instrumentation scope of all spans."""
@@ -71,6 +72,11 @@ PROPENSITY = "router.experiment.propensity"
 EXPERIMENT = "router.experiment"
 VARIANT = "router.variant"
 
+# Of a call for comparison, in a trace of its own that is linked to the request's. Who was asked the same?
+SHADOW = "router.shadow"
+SHADOW_RESULT = "router.shadow.result"
+SHADOW_MICROUSD = "router.shadow.spend_microusd"
+
 # Of an answer that was held back. Was it good enough, and what did it cost to give it up?
 JUDGEMENT = "router.judgement"
 P_CORRECT = "router.p_correct"
@@ -106,7 +112,7 @@ Kept = Literal["failed", "escalated", "slow", "explored", "variant", "caller", "
 """Why a trace was kept, the first reason there was: an error, or an attempt that failed; an answer given up; late content; a
 drawn choice; of the first requests of a variant; its caller keeps it; the share of all others has it."""
 
-Link = Literal["retry", "fallback", "escalation", "beside", "caller"]
+Link = Literal["retry", "fallback", "escalation", "beside", "caller", "shadow"]
 """To the attempt before: the same model again; that one failed; its answer was given up; it goes on. Of the request: to who
 asked, where callers' traces are not continued."""
 
@@ -140,7 +146,7 @@ class Label(msgspec.Struct, frozen=True):
 
     name: str
     values: tuple[str, ...] = ()
-    of_policy: Literal["", "routes", "models", "replicas", "experiments", "variants"] = ""
+    of_policy: Literal["", "routes", "models", "replicas", "experiments", "variants", "shadows"] = ""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -163,6 +169,7 @@ BY_KIND = Label(ERROR_TYPE, KINDS)
 
 BY_EXPERIMENT = Label(EXPERIMENT, of_policy="experiments")
 BY_VARIANT = Label(VARIANT, of_policy="variants")
+BY_SHADOW = Label(SHADOW, of_policy="shadows")
 
 REQUESTS = Metric(
     "router.requests", "counter", "", "How many requests, and how did they end?", (BY_ROUTE, BY_MODEL, BY_OUTCOME)
@@ -281,6 +288,22 @@ TRIED_TTFT = Metric(
     (BY_EXPERIMENT, BY_VARIANT),
     TTFT_BUCKETS,
 )
+SHADOWED = Metric(
+    "router.shadow.requests",
+    "counter",
+    "",
+    "What became of the requests that a shadow drew?",
+    (BY_SHADOW, Label(SHADOW_RESULT, RESULTS)),
+)
+SHADOW_SPEND = Metric("router.shadow.spend", "counter", "microusd", "What do comparisons cost?", (BY_SHADOW,))
+SHADOW_DURATION = Metric(
+    "router.shadow.duration",
+    "histogram",
+    "s",
+    "How long does one call for comparison take?",
+    (BY_SHADOW,),
+    DURATION_BUCKETS,
+)
 DECISION_DURATION = Metric(
     "router.decision.duration", "histogram", "s", "What does deciding cost?", (), DECISION_BUCKETS
 )
@@ -342,6 +365,9 @@ METRICS: tuple[Metric, ...] = (
     TRIED,
     TRIED_SPEND,
     TRIED_TTFT,
+    SHADOWED,
+    SHADOW_SPEND,
+    SHADOW_DURATION,
     DECISION_DURATION,
     ESTIMATE_COUNT,
     RELOAD_COUNT,

@@ -40,6 +40,20 @@ class AttemptObservation(Protocol):
         ...
 
 
+class ShadowObservation(Protocol):
+    """One call for comparison, in a trace of its own."""
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def trace_id(self) -> str:
+        """32 hex digits, or "" when there is no trace."""
+        ...
+
+    def end(self, error_kind: str, usage: Usage | None, microusd: int) -> None: ...
+
+
 class Observation(Protocol):
     """One request. Call `settle` exactly when it is over; calling it again changes nothing."""
 
@@ -58,6 +72,10 @@ class Observation(Protocol):
 
     def settle(self, settlement: Settlement) -> None: ...
 
+    def shadow(self, shadow: str, call: Call) -> ShadowObservation:
+        """After it was settled: `call` is asked the same, for comparison alone."""
+        ...
+
 
 class Observer(Protocol):
     def begin(self, headers: Mapping[str, str], method: str, route_path: str) -> Observation:
@@ -71,6 +89,8 @@ class Observer(Protocol):
         models: Iterable[str],
         experiments: Iterable[Experiment] = (),
         dialects: Mapping[str, str] = NO_DIALECTS,
+        *,
+        shadows: Iterable[str] = (),
     ) -> None:
         """A policy came into force; its names become label values. `dialects` are those of its models' servers."""
         ...
@@ -81,6 +101,10 @@ class Observer(Protocol):
 
     def steered(self, route: str, choose: Choose, realised: float | None) -> None:
         """Where the line of a route is, and what its last requests came to, in percent of the target's reference."""
+        ...
+
+    def shadow_ended(self, shadow: str, result: str) -> None:
+        """What became of a request that a shadow drew: one of `gateway.shadows.chapter.RESULTS`."""
         ...
 
     def not_kept(self, count: int) -> None:
@@ -162,6 +186,8 @@ class NullObserver:
         models: Iterable[str],
         experiments: Iterable[Experiment] = (),
         dialects: Mapping[str, str] = NO_DIALECTS,
+        *,
+        shadows: Iterable[str] = (),
     ) -> None:
         pass
 
@@ -169,6 +195,9 @@ class NullObserver:
         pass
 
     def steered(self, route: str, choose: Choose, realised: float | None) -> None:
+        pass
+
+    def shadow_ended(self, shadow: str, result: str) -> None:
         pass
 
     def not_kept(self, count: int) -> None:
@@ -196,6 +225,24 @@ class NullObservation:
         return NullAttempt()
 
     def settle(self, settlement: Settlement) -> None:
+        pass
+
+    def shadow(self, shadow: str, call: Call) -> ShadowObservation:
+        return NullShadow()
+
+
+class NullShadow:
+    __slots__ = ()
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {}
+
+    @property
+    def trace_id(self) -> str:
+        return ""
+
+    def end(self, error_kind: str, usage: Usage | None, microusd: int) -> None:
         pass
 
 

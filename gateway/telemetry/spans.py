@@ -16,6 +16,7 @@ from gateway.request.settlement import Settlement
 from gateway.telemetry import attributes, names
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import is_our_error
+from gateway.telemetry.shadows import ShadowTrace
 from gateway.telemetry.traces import AttemptTrace, RequestTrace, fresh_span_id
 
 UNSET = Status(StatusCode.UNSET)
@@ -30,8 +31,11 @@ class Spans:
         self._resource = resource
         self._redactor = redactor
 
-    def of(self, trace: RequestTrace) -> Iterator[ReadableSpan]:
-        """The request's own, the route's, its attempts', and the one of an answer that was given up."""
+    def of(self, trace: RequestTrace | ShadowTrace) -> Iterator[ReadableSpan]:
+        """The request's own, the route's, its attempts', and the one of an answer that was given up; of a shadow one."""
+        if isinstance(trace, ShadowTrace):
+            yield self._shadowed(trace)
+            return
         settlement = trace.settlement
         assert settlement is not None
         yield self._served(trace, settlement)
@@ -92,6 +96,29 @@ class Spans:
             status=Status(StatusCode.ERROR, ended) if ended not in ("", "cancelled") else UNSET,
             start_time=attempt.started_at,
             end_time=attempt.ended_at,
+            resource=self._resource,
+            instrumentation_scope=_SCOPE,
+        )
+
+    def _shadowed(self, trace: ShadowTrace) -> ReadableSpan:
+        """The root of its own trace. No request waits for it, and none fails by it."""
+        call, judged = trace.call, trace.of.judged
+        stream = judged is not None and judged[0].stream
+        provider = attributes.provider_of(call, trace.dialect)
+        known = attributes.asked(call, stream, self._redactor, operation=names.CHAT, provider=provider)
+        known |= {names.SHADOW: trace.shadow, names.SHADOW_MICROUSD: trace.microusd}
+        known |= attributes.answered(trace.ended, trace.usage)
+        ended = trace.ended
+        return ReadableSpan(
+            name=f"{names.CHAT} {call.model}",
+            context=SpanContext(trace.trace_number, trace.span_id, is_remote=False, trace_flags=_SAMPLED),
+            parent=None,
+            kind=SpanKind.INTERNAL if attributes.is_local(call) else SpanKind.CLIENT,
+            attributes=known,
+            links=[Link(self._context(trace.of, trace.of.span_id), {names.LINK_TYPE: "shadow"})],
+            status=Status(StatusCode.ERROR, ended) if ended not in ("", "cancelled") else UNSET,
+            start_time=trace.started_at,
+            end_time=trace.ended_at,
             resource=self._resource,
             instrumentation_scope=_SCOPE,
         )

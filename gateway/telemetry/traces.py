@@ -15,6 +15,7 @@ from gateway.request.settlement import Settlement
 from gateway.telemetry import attributes, context
 from gateway.telemetry.names import Kept, Link
 from gateway.telemetry.sampling import Sampling
+from gateway.telemetry.shadows import ShadowTrace
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts
@@ -49,12 +50,18 @@ class Trace(Protocol):
         """Whether it is kept."""
         ...
 
+    def shadow(self, shadow: str, call: Call) -> ShadowTrace | None:
+        """A trace of its own for a call that asks the same, once this one is settled; None when traces are off."""
+        ...
+
 
 class Tracing:
     """Begins traces. `trusts`: a caller's trace is continued, and it says whether that one is kept; else it is linked to.
     `dialects` are those of the models' servers, by model. What is kept goes to `deliver`, None where traces are off."""
 
-    def __init__(self, deliver: "Callable[[RequestTrace], None] | None", sampling: Sampling, *, trusts: bool) -> None:
+    def __init__(
+        self, deliver: "Callable[[RequestTrace | ShadowTrace], None] | None", sampling: Sampling, *, trusts: bool
+    ) -> None:
         self.deliver = deliver
         self.sampling = sampling
         self.dialects: Mapping[str, str] = {}
@@ -102,6 +109,9 @@ class PassedOn:
     def settle(self, settlement: Settlement) -> bool:
         return False
 
+    def shadow(self, shadow: str, call: Call) -> None:
+        """A caller's trace is none of the shadow's."""
+
 
 class RequestTrace:
     """One request as it went. Instants in nanoseconds of the wall clock. `parent` is the caller whose trace this is part of,
@@ -115,7 +125,7 @@ class RequestTrace:
     def __init__(
         self,
         tracing: Tracing,
-        deliver: "Callable[[RequestTrace], None]",
+        deliver: "Callable[[RequestTrace | ShadowTrace], None]",
         name: str,
         request_id: str,
         *,
@@ -175,6 +185,12 @@ class RequestTrace:
         self.state = sampling.state_of(self.kept, self.parent.trace_state if self.parent is not None else NO_STATE)
         self._deliver(self)
         return True
+
+    def shadow(self, shadow: str, call: Call) -> ShadowTrace:
+        return ShadowTrace(self, shadow, call, self._tracing.dialects.get(call.model, "openai_chat"))
+
+    def deliver_beside(self, trace: ShadowTrace) -> None:
+        self._deliver(trace)
 
     @property
     def given_up(self) -> "AttemptTrace | None":

@@ -18,8 +18,8 @@ Evidence = Mapping[str, Rung]
 """By the name of the rung."""
 
 
-def learnt(evidence: Evidence, shadow: Mapping[str, int], floor: Mapping[str, int] | None) -> Evidence:
-    """With one more pair. `floor` is None where the primary was not asked twice.
+def learnt(evidence: Evidence, shadow: Mapping[str, int], floor: Mapping[str, int]) -> Evidence:
+    """With one more pair. `floor` is empty where the primary was not asked twice.
 
     >>> learnt({}, {"exact": 100}, {"exact": 0})["exact"].excess
     {100: 1}
@@ -27,9 +27,9 @@ def learnt(evidence: Evidence, shadow: Mapping[str, int], floor: Mapping[str, in
     return {**evidence, **{name: with_one(evidence.get(name, Rung()), name, shadow, floor) for name in shadow}}
 
 
-def with_one(rung: Rung, name: str, shadow: Mapping[str, int], floor: Mapping[str, int] | None) -> Rung:
+def with_one(rung: Rung, name: str, shadow: Mapping[str, int], floor: Mapping[str, int]) -> Rung:
     more = msgspec.structs.replace(rung, shadow=counted(rung.shadow, shadow[name]))
-    if floor is None or name not in floor:
+    if name not in floor:
         return more
     return msgspec.structs.replace(
         more, floor=counted(rung.floor, floor[name]), excess=counted(rung.excess, shadow[name] - floor[name])

@@ -173,7 +173,7 @@ def test_two_answers_are_compared_rung_by_rung(one, other, wanted, expected):
 def test_without_a_noise_floor_the_verdict_says_that_there_is_none():
     from policies.shadows.evidence import learnt
 
-    (told_of,) = findings(learnt({}, {"exact": 100}, None), "large", "small")
+    (told_of,) = findings(learnt({}, {"exact": 100}, {}), "large", "small")
 
     assert told_of.says == "no_floor"
     assert "noise_floor" in told_of.words

@@ -1,0 +1,104 @@
+"""One call of a shadow: asked once, at the lowest priority, and heard to its end or not at all."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+import msgspec
+
+from backends.errors import UpstreamError
+from backends.messages import ChatRequest, Delta, ToolCall, Usage, Wire
+from backends.upstream import Answer, Prepared, TimeLimits, Upstream, UpstreamCall
+from gateway.request.listen import Listener
+from gateway.request.settle import spend_microusd
+from policies.catalogue import Model, Price
+from policies.escalate.said import Said
+from policies.facts import Facts
+
+LOWEST = 1_000_000
+"""The priority in an engine of this process: behind every request."""
+
+CONNECT_S = 5.0
+
+SHADOW_HEADER = "x-turnout-shadow"
+"""Tells an upstream that nobody waits for the answer. Who sends it to us is not shadowed again."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a call: an answer, or the kind of its failure. `sent`: work may have been done, and charged. `refusal` are
+    the headers of a refusal, `status` its status."""
+
+    said: Said | None = None
+    usage: Usage | None = None
+    failed: str = ""
+    sent: bool = True
+    took_ms: float = 0.0
+    refusal: Mapping[str, str] = {}
+    status: int = 0
+    microusd: int = 0
+    trace_id: str = ""
+
+
+def most_microusd(model: Model, request: ChatRequest, facts: Facts) -> int:
+    """What one call may come to at most. A token is a byte of the request at least; what is not in it (pictures behind an
+    address, the chat template) is in the estimate."""
+    if model.price == Price():
+        return 0
+    sent = len(request.native.body) if request.native is not None else len(request.raw)
+    output = most_tokens(model, request)
+    assert output is not None, "a policy without it is refused"
+    dearest = max(model.price.input, model.price.cached_input)
+    price = Price(dearest, dearest, model.price.output)
+    return spend_microusd(price, Usage(facts.prompt_tokens + sent, output))
+
+
+def most_tokens(model: Model, request: ChatRequest) -> int | None:
+    """Of all its answers together, where it is known."""
+    bounds = [bound for bound in (request.max_tokens, model.fits.output) if bound is not None]
+    return request.n * min(bounds) if bounds else None
+
+
+def spent_microusd(told: Told, price: Price, most: int) -> int:
+    """What it charged; of a call that nobody told the end of, the most that it can have been."""
+    if not told.sent:
+        return 0
+    return spend_microusd(price, told.usage) if told.usage is not None else most
+
+
+async def ask(  # noqa: PLR0917  one call
+    upstream: Upstream,
+    request: ChatRequest,
+    prepared: Prepared,
+    within_s: float,
+    headers: Mapping[str, str],
+    most: int | None,
+) -> Told:
+    """Raises nothing but CancelledError. `most` tokens are heard, then it is closed."""
+    limits = TimeLimits(connect_s=min(CONNECT_S, within_s), first_content_s=within_s, gap_s=within_s, total_s=within_s)
+    call = UpstreamCall(request=request, prepared=prepared, limits=limits, headers=headers, priority=LOWEST)
+    began = time.perf_counter()
+    try:
+        async with asyncio.timeout(within_s):
+            told = await hear(await upstream.start(call), most)
+    except TimeoutError:
+        told = Told(failed="total_timeout")
+    except UpstreamError as error:
+        told = Told(failed=error.kind, sent=error.sent, refusal=error.headers, status=error.status or 0)
+    return msgspec.structs.replace(told, took_ms=(time.perf_counter() - began) * 1_000)
+
+
+async def hear(answer: Answer, most: int | None) -> Told:
+    """Raises UpstreamError."""
+    listener, usage, pieces = Listener(), None, 0
+    try:
+        async for event in answer:
+            listener.hear(event)
+            if isinstance(event, Usage):
+                usage = event
+            pieces += isinstance(event, Delta | ToolCall) or (isinstance(event, Wire) and event.speaks)
+            if most is not None and pieces > most:
+                raise UpstreamError("bad_answer", "the shadow says more than it was asked for", sent=True)
+    finally:
+        await answer.aclose()
+    said = listener.said()
+    return Told(said=said, usage=usage) if said.whole else Told(failed="stream_cut", usage=usage)

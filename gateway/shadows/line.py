@@ -1,0 +1,188 @@
+"""One shadow: a bounded queue, so many calls at once, a circuit of its own, and what it has shown."""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+
+import msgspec
+
+from backends.errors import UpstreamError
+from backends.upstream import Upstream
+from gateway.decisions.record import ShadowRecord
+from gateway.live.in_force import Live
+from gateway.request.listen import wanted_of
+from gateway.shadows.ask import SHADOW_HEADER, Told, ask, most_microusd, most_tokens, spent_microusd
+from gateway.shadows.capture import said_in
+from gateway.shadows.chapter import Chapter, Result, counted
+from gateway.shadows.circuit import Circuit
+from gateway.shadows.compare import Comparer, NotCompared
+from gateway.shadows.errand import Errand
+from gateway.shadows.reach import Reach, prepared
+from gateway.shadows.tell import record_of
+from gateway.shadows.till import Till
+from gateway.telemetry.observe import ShadowObservation
+from policies.catalogue import Model
+from policies.decision import Call
+from policies.escalate.said import Said
+from policies.shadows.evidence import learnt
+from policies.shadows.likeness import in_percent
+from policies.shadows.plan import Shadow
+from policies.shadows.sample import why_unfit
+
+log = logging.getLogger("turnout.shadows")
+
+
+Ended = Callable[[str, Result], object]
+"""Told of a shadow by name, and of what became of a request that it drew."""
+
+
+class Line:
+    """`plan` may be replaced while it works: what waits keeps the one that it was drawn by. `changed` is called when there is
+    room for another call. `keeps` takes the record of what was compared."""
+
+    def __init__(  # noqa: PLR0917  what one shadow works with
+        self,
+        plan: Shadow,
+        chapter: Chapter,
+        reach: Reach,
+        till: Till,
+        comparer: Comparer,
+        ended: Ended,
+        keeps: Callable[[ShadowRecord], object],
+        changed: Callable[[], object],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.plan = plan
+        self.chapter = chapter
+        self.in_flight = 0
+        self._reach, self._till, self._comparer, self._ended = reach, till, comparer, ended
+        self._keeps, self._changed, self._now = keeps, changed, now
+        self._waiting: deque[Errand] = deque()
+        self._circuit = Circuit()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def put(self, errand: Errand) -> None:
+        """Returns at once; what there is no room for is dropped and counted."""
+        if len(self._waiting) >= self.plan.limits.queue:
+            self.count("no_room")
+        else:
+            self._waiting.append(errand)
+
+    def count(self, result: Result) -> None:
+        self.chapter = counted(self.chapter, result)
+        self._ended(self.plan.name, result)
+
+    def told(self) -> Chapter:
+        """As it is to be kept."""
+        limits = self.plan.limits
+        return msgspec.structs.replace(
+            self.chapter,
+            at=self._now(),
+            taken_microusd=self._till.taken(self.plan.name),
+            cap_microusd=limits.microusd_per_day,
+        )
+
+    def next(self) -> Errand | None:
+        """What is to be served, if there is room."""
+        if not self._waiting or self.in_flight >= self.plan.limits.in_flight:
+            return None
+        self.in_flight += 1
+        return self._waiting.popleft()
+
+    async def serve(self, live: Live, errand: Errand) -> None:
+        """Whatever goes wrong here is counted, and nobody else's."""
+        try:
+            self.count(await self._served(live, errand))
+        except Exception:
+            log.exception("shadow %s", self.plan.name)
+            self.count("not_compared")
+        finally:
+            self.in_flight -= 1
+            self._changed()
+
+    async def _served(self, live: Live, errand: Errand) -> Result:
+        model = live.policy.models.get(self.plan.to)
+        if model is None or why_unfit(model, errand.facts):
+            return "unfit"
+        replica = self._circuit.choice(self._reach.replicas(live, model.name))
+        if replica is None:
+            return "resting"
+        told = await self._asked(live, errand, Call(model.name, replica))
+        if isinstance(told, str):
+            return told
+        self._circuit.learn(replica, told)
+        if told.said is None:
+            self._keeps(record_of(errand, told, self._now(), differs={}, twice=None, floor={}))
+            return "failed"
+        again = await self._asked(live, errand, errand.answered_by) if errand.picked.twice else None
+        return await self._compared(errand, told, again if isinstance(again, Told) else None)
+
+    async def _asked(self, live: Live, errand: Errand, call: Call) -> Told | Result:
+        """One call with its money and its trace; its charge is in the books whatever becomes of it."""
+        upstream, model = self._reach.upstream(live, call), live.policy.models.get(call.model)
+        if upstream is None or model is None:
+            return "resting"
+        name, cap = self.plan.name, self.plan.limits.microusd_per_day
+        most = most_microusd(model, errand.request, errand.facts)
+        if not await self._till.reserve(name, most, cap):
+            return "over_budget"
+        told, seen = Told(failed="cancelled"), errand.observation.shadow(name, call)
+        try:
+            told = await self._ask(upstream, model, errand, seen)
+        finally:
+            spent = spent_microusd(told, model.price, most)
+            told = msgspec.structs.replace(told, microusd=spent, trace_id=seen.trace_id)
+            self._till.settle(name, most, spent)
+            self.chapter = msgspec.structs.replace(self.chapter, microusd=self.chapter.microusd + spent)
+            seen.end(told.failed, told.usage, spent)
+        return told
+
+    async def _ask(self, upstream: Upstream, model: Model, errand: Errand, seen: ShadowObservation) -> Told:
+        try:
+            prompt = prepared(upstream, model, errand.request, errand.facts, apart(errand.salt))
+        except UpstreamError as error:
+            return Told(failed=error.kind, sent=False)
+        headers = {**seen.headers, SHADOW_HEADER: "true"}
+        bound = most_tokens(model, errand.request)
+        return await ask(upstream, errand.request, prompt, self.plan.limits.deadline_s, headers, bound)
+
+    async def _compared(self, errand: Errand, told: Told, twice: Told | None) -> Result:
+        primary = await said_in(errand.events)
+        try:
+            differs = await self._apart(errand, primary, told)
+            floor = await self._apart(errand, primary, twice) if twice is not None else {}
+        except NotCompared as error:
+            log.warning("shadow %s: %s", self.plan.name, error)
+            return "not_compared"
+        self._took(errand, told, differs, floor)
+        self._keeps(record_of(errand, told, self._now(), differs=differs, twice=twice, floor=floor))
+        return "compared"
+
+    async def _apart(self, errand: Errand, primary: Said, told: Told) -> dict[str, int]:
+        """By rung, in percent; nothing where there is no answer."""
+        if told.said is None:
+            return {}
+        wanted, rungs = wanted_of(errand.request), errand.picked.shadow.compare
+        return in_percent(await self._comparer.compare(primary, told.said, wanted, rungs))
+
+    def _took(self, errand: Errand, told: Told, differs: Mapping[str, int], floor: Mapping[str, int]) -> None:
+        before = self.chapter
+        self.chapter = msgspec.structs.replace(
+            before,
+            evidence=learnt(before.evidence, differs, floor),
+            twice=before.twice + bool(floor),
+            primary_microusd=before.primary_microusd + errand.microusd,
+            shadow_microusd=before.shadow_microusd + told.microusd,
+            primary_ms=before.primary_ms + errand.took_ms,
+            shadow_ms=before.shadow_ms + told.took_ms,
+        )
+
+
+def apart(salt: bytes) -> bytes:
+    """Of the prompts of shadows: no request's prefix is theirs, nor theirs a request's."""
+    return blake2b(salt, digest_size=16, person=b"turnout-shadow").digest()
