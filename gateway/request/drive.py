@@ -13,7 +13,7 @@ from backends.upstream import Answer, Prepared
 from gateway.errors import Misconfigured, RouterError
 from gateway.request.beside import asked, head_start, second_opinion
 from gateway.request.egress import Egress, speaks
-from gateway.request.faults import from_reject, from_upstream, missed, outcome_of, wait_of
+from gateway.request.faults import from_reject, from_upstream, missed, outcome_of, telling, wait_of
 from gateway.request.hold import HeldBack, forget
 from gateway.request.job import Drive
 from gateway.request.owner import Attempt
@@ -43,7 +43,7 @@ async def drive(job: Drive) -> None:
     if progress.sends_kept and progress.second_best is not None:
         await send_kept(progress.second_best, job)
     elif outcome.failed is not None:
-        call, error = job.failures[-1]
+        call, error = telling(job.failures, time.time())
         await tell(job, from_upstream(error, call.model, begun=job.out.begun))
 
 

@@ -1,7 +1,7 @@
 """From what failed inside to what the client is told, and to what `advance()` judges. Tables, and the few words for them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -32,7 +32,7 @@ from gateway.errors import (
     UpstreamFault,
 )
 from policies.advance import Failure, Outcome
-from policies.decision import Reject, RejectCode
+from policies.decision import Call, Reject, RejectCode
 
 OF_REJECT: Mapping[RejectCode, type[RouterError]] = {
     "unknown_model": UnknownModel,
@@ -165,6 +165,19 @@ def wait_of(headers: Mapping[str, str], now: float) -> float:
         return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
     except (ValueError, OverflowError):
         return 0.0
+
+
+def telling(failures: Sequence[tuple[Call, UpstreamError]], now: float) -> tuple[Call, UpstreamError]:
+    """The failure that the client is told of: the last one, and of limits that say when they end the one that ends first."""
+    last = failures[-1]
+    limits = [(wait, failure) for failure in failures if (wait := limit_of(failure[1], now))]
+    return min(limits, key=lambda limit: limit[0])[1] if limit_of(last[1], now) else last
+
+
+def limit_of(error: UpstreamError, now: float) -> float:
+    """Seconds after which whoever is at its limit wants to be asked again, 0.0 where it is at none, or does not say."""
+    is_limit = error.kind == "rejected" and error.status in TYPE_OF_STATUS
+    return wait_of(error.headers, now) if is_limit else 0.0
 
 
 def text_or_none(value: object) -> str | None:
