@@ -57,7 +57,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     logprobs_at_most: int = 0
 
 
-WireDialect = Literal["openai_chat", "anthropic_messages"]
+WireDialect = Literal["openai_chat", "anthropic"]
 """Dialects in which a server's own bytes may reach a client."""
 
 

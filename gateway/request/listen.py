@@ -15,7 +15,7 @@ LONGEST = 200_000
 
 CHARACTERS_PER_TOKEN = 4
 
-HEARD: Mapping[WireDialect, Callable[[bytes], Heard]] = {"openai_chat": heard, "anthropic_messages": heard_in_message}
+HEARD: Mapping[WireDialect, Callable[[bytes], Heard]] = {"openai_chat": heard, "anthropic": heard_in_message}
 
 
 class Listener:

@@ -27,7 +27,7 @@ def tidy(path: str) -> str:
 def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
     """
     >>> dialect_of("/v1/v1/messages/", {}).name, dialect_of("/v1/models", {"anthropic-version": "2023-06-01"}).name
-    ('anthropic_messages', 'anthropic_messages')
+    ('anthropic', 'anthropic')
     """
     is_shared = tidy(path).startswith("/v1/models")
     if tidy(path).startswith(MESSAGES.path) or (is_shared and SPOKEN_BY_ANTHROPIC in headers):

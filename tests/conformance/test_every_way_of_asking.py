@@ -60,7 +60,7 @@ WAYS = {
         lambda whole: str(whole["choices"][0]["message"]["content"]),
         lambda got: got["choices"][0]["delta"].get("content") or "" if got["choices"] else "",
     ),
-    "anthropic_messages": Way(
+    "anthropic": Way(
         "/v1/messages",
         {"messages": TURNS, "max_tokens": 64},
         lambda whole: str(whole["content"][0]["text"]),

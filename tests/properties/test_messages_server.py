@@ -149,7 +149,7 @@ def chat_bytes() -> bytes:
 BODY = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
 CLIENTS: dict[str, tuple[Dialect, dict[str, Any]]] = {
     "openai_chat": (OpenAIChat(), {**BODY, "messages": PLAIN["messages"]}),
-    "anthropic_messages": (AnthropicMessages(), {**PLAIN, "stream": True}),
+    "anthropic": (AnthropicMessages(), {**PLAIN, "stream": True}),
     "openai_responses": (OpenAIResponses(), {"model": "m", "input": "hi", "stream": True}),
 }
 SERVERS: dict[str, tuple[ServerDialect, bytes]] = {

@@ -10,7 +10,7 @@ from backends.messages import ChatRequest
 
 
 class AnthropicMessages:
-    name = "anthropic_messages"
+    name = "anthropic"
     path = "/v1/messages"
     keep_alive = b'event: ping\ndata: {"type":"ping"}\n\n'
 

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-DIALECT: Final = "anthropic_messages"
+DIALECT: Final = "anthropic"
 """The name of the dialect: on requests, and on what a server's own bytes are in."""
