@@ -133,18 +133,19 @@ class Bench:
         for name in event.without_unit:
             if (chapter := self.chapters.get(name)) is not None:
                 self.chapters[name] = msgspec.structs.replace(chapter, without_unit=chapter.without_unit + 1)
-        for exposure in event.exposures:
-            self._expose(exposure, event.at)
-        self._measure(event.exposures, event.values)
-        self._remember(event)
+        exposures = tuple([self._expose(exposure, event.at) for exposure in event.exposures])
+        self._measure(exposures, event.values)
+        self._remember(msgspec.structs.replace(event, exposures=exposures))
 
-    def _expose(self, exposure: Exposure, at: float) -> None:
+    def _expose(self, exposure: Exposure, at: float) -> Exposure:
+        """It is counted; and now it is known whether its unit was seen before."""
         chapter = self.chapters.get(exposure.experiment)
         if chapter is None:
-            return
+            return exposure
         fresh = chapter.experiment.unit == "request" or self._is_fresh(exposure)
         seen = trials.exposed(chapter.trial, exposure, fresh=fresh)
         self.chapters[exposure.experiment] = msgspec.structs.replace(chapter, trial=seen, seen_at=at)
+        return msgspec.structs.replace(exposure, first=fresh)
 
     def _is_fresh(self, exposure: Exposure) -> bool:
         known = self._units.setdefault(exposure.experiment, OrderedDict())

@@ -29,7 +29,8 @@ SPREAD = 1.0
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """`rates` test events of units that come once against a margin, `failing` those of units that come again. `point` is the
+    """`rates` test events of units that come once against a margin; of units that come again `firsts` do, by their first
+    outcomes, and `failing`. `point` is the
     log of the running quantile that outcomes are held against, `tops` and `bottoms` are a ratio's sums, `treat_bins` and
     `control_bins` a quantile's distributions. `ramped`: the chances of assignment have changed. `peak` is the greatest log of
     an e-value so far."""
@@ -40,6 +41,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     scores: Scores = Scores()
     rates: Rates | None = None
     failing: Failing | None = None
+    firsts: Rates | None = None
     point: float = 0.0
     seen: int = 0
     tops: float = 0.0
@@ -59,7 +61,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
             return self.scores.log_e
         if self.failing is None:
             return self.scores.log_e_above
-        return log_mean(self.failing.log_e, self.scores.log_e_above)
+        again = log_mean(self.failing.log_e, self.scores.log_e_above)
+        return again if self.firsts is None else log_mean(self.firsts.log_e, again)
 
 
 def begin(metric: Metric, alpha: float, margin: Margin | None, *, once: bool) -> Evidence:
@@ -71,6 +74,7 @@ def begin(metric: Metric, alpha: float, margin: Margin | None, *, once: bool) ->
         margin=margin,
         rates=Rates() if events and once else None,
         failing=Failing() if events and not once else None,
+        firsts=Rates() if events and not once else None,
     )
 
 
@@ -81,16 +85,19 @@ def see(evidence: Evidence, draw: Draw, value: Value, covariates: Sequence[float
     grown = scores.see(evidence.scores, draw, outcome, covariates, evidence.alpha)
     rates = evidence.rates
     if rates is not None and draw.treated is not None:
-        rates = _event(evidence, rates, outcome, draw)
-    failing = evidence.failing
+        rates = _event(evidence, rates, outcome > 0.5, draw)
+    failing, firsts = evidence.failing, evidence.firsts
     if failing is not None and draw.treated is not None:
-        failing = _failure(evidence, failing, value, outcome, draw)
+        failure = _is_failure(evidence, value, outcome)
+        failing = _failure(evidence, failing, failure, draw)
+        firsts = _event(evidence, firsts, failure, draw) if firsts is not None and draw.first else firsts
     chance = draw.treat / (draw.treat + draw.control)
     fresh = msgspec.structs.replace(
         evidence,
         scores=grown,
         rates=rates,
         failing=failing,
+        firsts=firsts,
         seen=evidence.seen + 1,
         chance=evidence.chance or chance,
         ramped=evidence.ramped or (evidence.seen > 0 and abs(chance - evidence.chance) > 1e-9),
@@ -126,14 +133,18 @@ def held_against(evidence: Evidence, value: Value) -> float:
     return value
 
 
-def _failure(evidence: Evidence, failing: Failing, value: Value, outcome: float, draw: Draw) -> Failing:
+def _is_failure(evidence: Evidence, value: Value, outcome: float) -> bool:
     """As `_event`; what is better when more fails where it did not happen."""
     if evidence.metric.kind == "binary":
-        outcome = float(value == (evidence.metric.better == "down"))
+        return value == (evidence.metric.better == "down")
+    return outcome > 0.5
+
+
+def _failure(evidence: Evidence, failing: Failing, failure: bool, draw: Draw) -> Failing:
     chance = draw.treat / (draw.treat + draw.control)
     return failures.see(
         failing,
-        outcome > 0.5,
+        failure,
         treated=bool(draw.treated),
         chance=chance,
         unit=draw.bucket or 0.0,
@@ -146,11 +157,11 @@ def _margin_of(evidence: Evidence) -> Margin:
     return evidence.margin if evidence.metric.kind == "binary" and evidence.margin is not None else Margin()
 
 
-def _event(evidence: Evidence, rates: Rates, outcome: float, draw: Draw) -> Rates:
+def _event(evidence: Evidence, rates: Rates, event: bool, draw: Draw) -> Rates:
     """A binary outcome, or being above the running quantile."""
     margin = _margin_of(evidence)
     chance = draw.treat / (draw.treat + draw.control)
-    return two_by_two.see(rates, outcome > 0.5, treated=bool(draw.treated), chance=chance, margin=margin)
+    return two_by_two.see(rates, event, treated=bool(draw.treated), chance=chance, margin=margin)
 
 
 def _followed(evidence: Evidence, draw: Draw, value: Value, moved: Value) -> dict[str, object]:
@@ -182,11 +193,13 @@ def merged(one: Evidence, other: Evidence) -> Evidence:
     failing = one.failing
     if failing is not None and other.failing is not None:
         failing = failures.merged(failing, other.failing)
+    firsts = None if one.firsts is None or other.firsts is None else _both_saw(one.firsts, other.firsts)
     fresh = msgspec.structs.replace(
         one,
         scores=both,
         rates=rates,
         failing=failing,
+        firsts=firsts,
         seen=one.seen + other.seen,
         tops=one.tops + other.tops,
         bottoms=one.bottoms + other.bottoms,
@@ -210,6 +223,11 @@ def log_mean(one: float, other: float) -> float:
 
 def _both(one: Rates, other: Rates) -> Rates:
     return Rates(*[getattr(one, name) + getattr(other, name) for name in Rates.__struct_fields__])
+
+
+def _both_saw(one: Rates, other: Rates) -> Rates:
+    """First outcomes of two gateways may be of the same units, so their e-values are averaged."""
+    return msgspec.structs.replace(_both(one, other), log_e=log_mean(one.log_e, other.log_e))
 
 
 def _together(one: Bins, other: Bins) -> Bins:

@@ -10,6 +10,7 @@ Kind = Literal["binary", "mean", "ratio", "quantile"]
 Better = Literal["up", "down"]
 Act = Literal["roll_back", "hold"]
 Then = Literal["ask", "promote"]
+CompareWith = Literal["matched", "rest"]
 
 CONTROL = "control"
 """The variant that the others are compared with: the one of this name, else the first."""
@@ -79,7 +80,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     `adjust_by` names covariates that are known before assignment. `at_most_s` is how long it may run, None for ever.
     `sample_ratio_alpha`: how sure it must be that variants get other shares than they should before it is held. `steps` are
-    those of a rollout, whose weights are shares of all units: what they leave over takes no part.
+    those of a rollout, whose weights are shares of all units: what they leave over takes no part. Its canary is compared with a
+    sample of its size (`matched`) or with everybody else (`rest`).
     """
 
     name: str
@@ -101,6 +103,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     watch: tuple[Guardrail, ...] = ()
     sample_ratio_alpha: float = 0.001
     steps: tuple[Step, ...] = ()
+    compare_with: CompareWith = "matched"
 
     @property
     def control(self) -> str:

@@ -1,8 +1,9 @@
 """A rollout climbs its steps: more and more units have the change while nothing is worse, and nobody has it once something is.
 
-It is an experiment of two variants whose weights move: beside each unit of the canary one of control takes part, drawn alike,
-in the same hours, and the rest is not compared with anything. Up to half of the units both are equally likely at every step, so
-no unit changes its variant; beyond that control gives way.
+It is an experiment of two variants whose weights move. Matched: beside each unit of the canary one of control takes part, drawn
+alike, in the same hours, and the rest is not compared with anything. Up to half of the units both are equally likely at every
+step, so no unit changes its variant; beyond that control gives way. With the rest: control is everybody else, and gives way to
+the canary from the first step on. Either way who has the change keeps it.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from policies.experiments.assign import shares
-from policies.experiments.plan import CANARY, CONTROL, Experiment, Step
+from policies.experiments.plan import CANARY, CONTROL, CompareWith, Experiment, Step
 from policies.experiments.standing import Standing
 from policies.experiments.verdict import Verdict
 
@@ -19,22 +20,23 @@ Ramp = tuple[Mapping[str, float], ...]
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
-def weights_at(share: float) -> Mapping[str, float]:
+def weights_at(share: float, compare_with: CompareWith = "matched") -> Mapping[str, float]:
     """Of all units, when this share of them has the change.
 
-    >>> weights_at(0.05), weights_at(0.75)
-    ({'control': 0.05, 'canary': 0.05}, {'control': 0.25, 'canary': 0.75})
+    >>> weights_at(0.05), weights_at(0.75), weights_at(0.05, "rest")
+    ({'control': 0.05, 'canary': 0.05}, {'control': 0.25, 'canary': 0.75}, {'control': 0.95, 'canary': 0.05})
     """
-    return {CONTROL: round(min(share, 1 - share), 9), CANARY: share}
+    rest = round(1 - share, 9)
+    return {CONTROL: min(share, rest) if compare_with == "matched" else rest, CANARY: share}
 
 
-def ramped_to(ramp: Ramp, share: float) -> Ramp:
+def ramped_to(ramp: Ramp, share: float, compare_with: CompareWith = "matched") -> Ramp:
     """What was lived through, with this share: other sizes of the same halves move nobody, and are not remembered.
 
     >>> ramped_to(ramped_to((), 0.01), 0.05)
     ({'control': 0.05, 'canary': 0.05},)
     """
-    fresh = weights_at(share)
+    fresh = weights_at(share, compare_with)
     same = bool(ramp) and shares(ramp[-1]) == shares(fresh)
     return (*ramp[:-1], fresh) if same else (*ramp, fresh)
 
@@ -55,7 +57,8 @@ def entered(
     step = experiment.steps[place]
     if step.approve:
         return Standing("waiting", "", f"for {step.approve}", now, standing.ramp, place, seen, standing.round)
-    return Standing("running", "", why, now, ramped_to(standing.ramp, step.share), place, seen, standing.round)
+    ramp = ramped_to(standing.ramp, step.share, experiment.compare_with)
+    return Standing("running", "", why, now, ramp, place, seen, standing.round)
 
 
 def begun(experiment: Experiment, now: float) -> Standing:

@@ -30,12 +30,14 @@ BUCKETS = 256
 
 class Draw(msgspec.Struct, frozen=True):
     """How a unit was assigned: to the treatment (True), to control (False), or to neither of the two (None); and the chances of
-    both. `bucket` in [0, 1) stands for the unit where it may come again, None where each unit comes once."""
+    both. `bucket` in [0, 1) stands for the unit where it may come again, None where each unit comes once. `first`: the unit
+    has not come before."""
 
     treated: bool | None
     treat: float
     control: float
     bucket: float | None = None
+    first: bool = False
 
     @property
     def sign(self) -> float:

@@ -72,5 +72,6 @@ def print_of(experiment: Experiment) -> str:
         experiment.adjust_by,
         experiment.alpha,
         [(rail.name, rail.metric, rail.margin, rail.alpha) for rail in experiment.watch],
+        *([experiment.compare_with] if experiment.steps else []),
     ]
     return blake2b(msgspec.json.encode(same), digest_size=8).hexdigest()

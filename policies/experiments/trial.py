@@ -15,13 +15,14 @@ from policies.experiments.scores import Draw
 
 class Exposure(msgspec.Struct, frozen=True):
     """One request in one experiment: its variant, the digest of its unit, each variant's chance, and the covariates in the
-    order of `Experiment.adjust_by`."""
+    order of `Experiment.adjust_by`. `first`: the first one that is known of its unit."""
 
     experiment: str
     variant: str
     unit: str
     chances: Mapping[str, float]
     covariates: tuple[float, ...] = ()
+    first: bool = False
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +103,7 @@ def draws(experiment: Experiment, exposure: Exposure) -> Iterator[tuple[str, Dra
         chances = exposure.chances.get(treatment, 0.0), exposure.chances.get(control, 0.0)
         if min(chances) > 0:
             sides = {treatment: True, control: False}
-            yield treatment, Draw(sides.get(exposure.variant), *chances, bucket)
+            yield treatment, Draw(sides.get(exposure.variant), *chances, bucket, exposure.first)
 
 
 def merged(one: Trial, other: Trial) -> Trial:

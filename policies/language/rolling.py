@@ -92,6 +92,7 @@ def compile_rollouts(file: PolicyFile) -> tuple[Experiment, ...]:
             watch=tuple([guardrails[name] for name in entry.watch]),
             sample_ratio_alpha=entry.health.sample_ratio,
             steps=tuple([_step(step) for step in entry.steps]),
+            compare_with=entry.compare_with,
         )
         for entry in file.rollouts
     )

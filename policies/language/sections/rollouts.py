@@ -1,10 +1,10 @@
 """`rollouts:` a change of this policy that more and more units get, and what takes it back."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
-from policies.experiments.plan import Unit
+from policies.experiments.plan import CompareWith, Unit
 from policies.language.closed import Closed
 from policies.language.effects import LongSeconds
 from policies.language.fields import Name, Texts
@@ -29,7 +29,7 @@ class StepEntry(Closed):
 
     traffic: UnitShare | None = Field(
         default=None,
-        description="The share of the units that has the change; as many are control, while there are.",
+        description="The share of the units that has the change.",
         examples=["1%"],
     )
     for_: LongSeconds | None = Field(default=None, alias="for", description="For so long at least.", examples=["30m"])
@@ -42,7 +42,7 @@ class StepEntry(Closed):
 
 
 class RolloutEntry(Closed):
-    """A change that is brought in step by step, beside a control sample as big as the canary."""
+    """A change that is brought in step by step, beside a control sample of the same hours."""
 
     name: Name = Field(description="What headers, logs and commands call it.", examples=["large-next"])
     on: Texts | None = Field(default=None, description="The routes whose requests take part; all when not stated.")
@@ -52,8 +52,10 @@ class RolloutEntry(Closed):
         examples=[{"models.large.serves": "frontier-2026-12"}],
     )
     unit: Unit = Field(default="conversation", description="What keeps its variant.")
-    compare_with: Literal["matched"] = Field(
-        default="matched", description="Control: as many units as the canary has, drawn alike, in the same hours."
+    compare_with: CompareWith = Field(
+        default="matched",
+        description="What control is, in the same hours. `matched`: a sample as big as the canary. `rest`: everybody else, "
+        "which shows rare errors sooner and costs processor time for every request.",
     )
     salt: str = Field(default="", max_length=128, description="Another salt is another draw.", examples=["2026-12"])
     steps: list[StepEntry] = Field(min_length=1, description="From the first share to the last; then everybody has it.")

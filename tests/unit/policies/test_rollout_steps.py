@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from policies.experiments import rollout
 from policies.experiments.assign import assign
-from policies.experiments.plan import CANARY, CONTROL, Act, Experiment, Step, Variant
+from policies.experiments.plan import CANARY, CONTROL, Act, CompareWith, Experiment, Step, Variant
 from policies.experiments.standing import Standing
 from policies.experiments.verdict import Breach, Verdict
 
@@ -125,13 +125,13 @@ def test_what_was_rolled_back_is_tried_again_from_its_first_step_and_what_is_don
 SHARES = st.lists(st.sampled_from([i / 100 for i in range(1, 101)]), min_size=1, max_size=6, unique=True).map(sorted)
 
 
-@given(SHARES)
-def test_whoever_has_the_change_keeps_it_at_every_further_step(shares: list[float]) -> None:
+@given(SHARES, st.sampled_from(["matched", "rest"]))
+def test_whoever_has_the_change_keeps_it_at_every_further_step(shares: list[float], compare_with: CompareWith) -> None:
     ramp: rollout.Ramp = ()
     held: list[set[str]] = []
     control: list[set[str]] = []
     for share in shares:
-        ramp = rollout.ramped_to(ramp, share)
+        ramp = rollout.ramped_to(ramp, share, compare_with)
         found = [assign(NEXT.ramped(ramp), f"unit-{number}") for number in range(400)]
         held.append({one.unit for one in found if one is not None and one.variant == CANARY})
         control.append({one.unit for one in found if one is not None and one.variant == CONTROL})
@@ -139,7 +139,7 @@ def test_whoever_has_the_change_keeps_it_at_every_further_step(shares: list[floa
     assert all(before <= after for before, after in pairwise(held))
     for share, mine, theirs in zip(shares, held, control, strict=True):
         assert abs(len(mine) - 400 * share) <= 60
-        assert abs(len(theirs) - 400 * min(share, 1 - share)) <= 60
+        assert abs(len(theirs) - 400 * (min(share, 1 - share) if compare_with == "matched" else 1 - share)) <= 60
 
 
 def test_up_to_half_of_the_units_both_are_equally_likely_and_nobody_else_takes_part() -> None:

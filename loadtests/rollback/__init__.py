@@ -1,0 +1,1 @@
+"""How many requests a bad canary gets before it is taken back."""
