@@ -113,15 +113,17 @@ class _Drive:
             self._heard(replica)
 
     def _heard(self, replica: Replica) -> None:
-        load = self._fleet.loads[replica.name]
-        for job in replica.prefilled:
+        """What has come to pass by now; a step under way may have more to tell when it ends."""
+        load, now = self._fleet.loads[replica.name], self._fleet.now
+        while replica.prefilled and replica.prefilled[0].first_token_at <= now:
+            job = replica.prefilled.popleft()
             load.queued_tokens -= job.uncached
             load.waiting -= 1
             self._chooser.answered(job)
             self._jobs.append(job)
-        load.running -= len(replica.ended)
-        replica.prefilled.clear()
-        replica.ended.clear()
+        while replica.ended and replica.ended[0].ended_at <= now:
+            replica.ended.popleft()
+            load.running -= 1
 
     def _send(self, job: Job) -> None:
         name, job.uncached = self._chooser.choose(job.arrival)
@@ -133,10 +135,8 @@ class _Drive:
 
     def _restart(self, at: float, name: str) -> None:
         self._move_to(at)
-        lost = self._replicas[name].crash()
+        lost = self._replicas[name].crash(at)
         self._fleet.loads[name] = Load()
         self._chooser.lost(name)
         for job in lost:
-            if job.first_token_at < 0:
-                job.left, job.cached = 0, -1
-                self._send(job)
+            self._send(Job(job.arrival, 0))

@@ -33,7 +33,7 @@ def answer_s(tokens: int) -> float:
 
 @dataclass(slots=True)
 class Job:
-    """A request at a replica. `cached` and `first_token_at` are -1 until they are known."""
+    """A request at a replica. `cached`, `first_token_at` and `ended_at` are -1 until they are known."""
 
     arrival: Arrival
     uncached: int
@@ -41,6 +41,7 @@ class Job:
     cached: int = -1
     left: int = 0
     first_token_at: float = -1.0
+    ended_at: float = -1.0
 
     @property
     def ttft_s(self) -> float:
@@ -69,7 +70,8 @@ class Cache:
 
 
 class Replica:
-    """`advance` runs it up to an instant; a step once begun is finished. `finished` holds jobs with their first token."""
+    """`advance` runs it up to an instant; a step once begun is finished, and so may end after it. `prefilled` and `ended`
+    hold jobs in the order in which they came to that."""
 
     def __init__(self, name: str, *, cache_blocks: int, speed: float = 1.0) -> None:
         self.name = name
@@ -77,8 +79,8 @@ class Replica:
         self.speed = speed
         self.computed = self.answered = 0
         self.waiting: deque[Job] = deque()
-        self.prefilled: list[Job] = []
-        self.ended: list[Job] = []
+        self.prefilled: deque[Job] = deque()
+        self.ended: deque[Job] = deque()
         self._decoding: list[tuple[int, int, Job]] = []
         self._step = 0
         self._jobs = 0
@@ -87,10 +89,6 @@ class Replica:
     @property
     def running(self) -> int:
         return len(self.waiting) + len(self._decoding)
-
-    @property
-    def decoding(self) -> list[Job]:
-        return [job for _, _, job in self._decoding]
 
     @property
     def work_s(self) -> float:
@@ -106,12 +104,13 @@ class Replica:
         while self._now < until and self.running:
             self._prefill() if self.waiting else self._decode(until)
 
-    def crash(self) -> list[Job]:
-        """The cache is gone, and so is all that was under way; returned to be sent again."""
-        lost = [*self.waiting, *self.decoding]
+    def crash(self, now: float) -> list[Job]:
+        """The cache is gone, and so is all that was under way. Returned are those without a first token, to be sent again."""
+        lost = [*self.prefilled, *self.waiting]
         self.cache.clear()
-        self.waiting.clear()
-        self._decoding.clear()
+        for under_way in (self.waiting, self.prefilled, self.ended, self._decoding):
+            under_way.clear()
+        self._now = now
         return lost
 
     def _pace(self, tokens: int) -> float:
@@ -157,4 +156,6 @@ class Replica:
         self._step += steps
         self.answered += steps * len(self._decoding)
         while self._decoding and self._decoding[0][0] <= self._step:
-            self.ended.append(heapq.heappop(self._decoding)[2])
+            job = heapq.heappop(self._decoding)[2]
+            job.ended_at = self._now
+            self.ended.append(job)

@@ -86,3 +86,16 @@ def test_a_hot_prefix_comes_to_lie_at_every_replica() -> None:
     used = {job.replica for job in run.jobs if job.cached >= 8192}
     assert len(used) == len(scenario.pool.speeds)
     assert numbers(run, scenario)["imbalance"] < 1.35
+
+
+def test_nobody_is_told_of_a_first_token_before_it_is_there() -> None:
+    heard: list[tuple[float, float]] = []
+
+    class Watching(Ours):
+        def answered(self, job: Job) -> None:
+            heard.append((self._fleet.now, job.first_token_at))
+            super().answered(job)
+
+    drive(talk(30, 3, 6), Pool((1.0, 1.0), 100), Watching)
+    assert len(heard) == 90
+    assert all(first_token_at <= now for now, first_token_at in heard)
