@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 READMES = sorted(path for path in ROOT.glob("**/README.md") if not {".venv", "node_modules"} & set(path.parts))
 FENCE = re.compile(r"```(\w*)\n(.*?)```", re.S)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
-COMMAND = re.compile(r"^(?:\S*/)?turnout ((?:models |experiment )?[a-z]+)\b", re.M)
+COMMAND = re.compile(r"^(?:\S*/)?turnout ((?:models |experiment |rollout )?[a-z]+)\b", re.M)
 CODE = re.compile(r"`([^`\n]+)`")
 
 
