@@ -33,13 +33,14 @@ class RequestLog:
 
     def settled(self, settlement: Settlement, trace_id: str) -> None:
         """Raises OSError or ValueError when the line cannot be written."""
-        fields = {name: self._clean(name, value) for name, value in line(settlement, trace_id).items()}
+        clean = self._redactor.clean
+        fields = {
+            name: clean(value) if type(value) is str and value and name not in OURS else value
+            for name, value in line(settlement, trace_id).items()
+        }
         text = self._render({**fields, "event": "request", "timestamp": timestamp()})
         self._out.write(text + "\n")
         self._out.flush()
-
-    def _clean(self, name: str, value: Field) -> Field:
-        return self._redactor.clean(value) if isinstance(value, str) and name not in OURS else value
 
 
 def as_json(fields: Mapping[str, Field]) -> str:

@@ -1,11 +1,12 @@
-"""Prometheus metrics of one process, in a registry of their own, with bounded series."""
+"""Prometheus metrics of one process, with bounded series; nothing global is registered."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
+from threading import Lock
 
-from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client import Metric, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from backends.messages import Usage
@@ -36,8 +37,8 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._series = {metric: Series(metric, self._registry) for metric in names.METRICS}
+        self._series = {metric: Series(metric) for metric in names.METRICS}
+        self._from_any_thread = Lock()
         self._known: Mapping[str, set[str]] = {
             "routes": {names.NONE},
             "models": {names.NONE},
@@ -49,15 +50,13 @@ class Metrics:
         self._seed()
 
     def page(self, *, exemplars: bool = False) -> bytes:
-        """The exposition text of the registry: Prometheus text format 0.0.4, or OpenMetrics with exemplars."""
+        """The exposition text: Prometheus text format 0.0.4, or OpenMetrics with exemplars."""
         write = openmetrics.generate_latest if exemplars else generate_latest
         return bytes(write(self))
 
     def collect(self) -> Iterator[Metric]:
-        """The registry's families without `_created`, which would be a second series for each of ours."""
-        for family in self._registry.collect():
-            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-            yield family
+        """Families without `_created`, which would be a second series for each of ours."""
+        return (series.family() for series in self._series.values())
 
     def policy_loaded(
         self,
@@ -175,8 +174,9 @@ class Metrics:
             self._series[names.SHADOW_SPEND].record(microusd, label)
 
     def dropped(self, signal: str, count: int) -> None:
-        """`signal` is one of `names.SIGNALS`."""
-        self._series[names.TELEMETRY_DROPPED].record(count, signal)
+        """`signal` is one of `names.SIGNALS`. The one metric that other threads count."""
+        with self._from_any_thread:
+            self._series[names.TELEMETRY_DROPPED].record(count, signal)
 
     def _used(self, usage: Usage, model: str) -> None:
         self._series[names.USED_INPUT].record(usage.prompt_tokens, model)

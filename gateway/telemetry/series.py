@@ -1,70 +1,126 @@
-"""One metric's time series: looked up once, then kept, and never more than a bound."""
+"""One metric's time series: counted here, shown as the client library has it, and never more than a bound."""
 
-from collections.abc import Callable, Iterable
+import time
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.utils import floatToGoString
 
 from gateway.telemetry import names
 
 MAX_SERIES = 1_000
 """Label sets of one metric. A further one is counted under `other` in every label."""
-Record = Callable[[float], None]
+
+Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+
+
+class Number:
+    """A counter's or a gauge's value for one label set."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def record(self, amount: float) -> None:
+        self.value += amount
+
+
+class Spread:
+    """A histogram of one label set. `bounds` are the upper ends of its buckets but the last; `counts` are not cumulative."""
+
+    __slots__ = ("bounds", "counts", "examples", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.examples: dict[int, Exemplar] = {}
+        self.total = 0.0
+
+    def record(self, amount: float) -> None:
+        self.counts[bisect_left(self.bounds, amount)] += 1
+        self.total += amount
+
+    def exemplify(self, amount: float, trace_id: str) -> None:
+        self.examples[bisect_left(self.bounds, amount)] = Exemplar({names.EXEMPLAR: trace_id}, amount, time.time())
+
+    def add_to(self, family: HistogramMetricFamily, values: tuple[str, ...]) -> None:
+        ends = [*map(floatToGoString, self.bounds), "+Inf"]
+        found = enumerate(zip(ends, accumulate(self.counts), strict=True))
+        buckets = [(end, count, self.examples[n]) if n in self.examples else (end, count) for n, (end, count) in found]
+        family.add_metric(values, buckets, self.total)
 
 
 class Series:
-    """A child costs 1.3 us once held and 3.4 us to look up in the client's own table, so its method is held."""
+    """Label sets of one metric. Counting takes 0.2 us; the client library's own objects lock, and take 1.3 to 3.
 
-    def __init__(self, metric: names.Metric, registry: CollectorRegistry) -> None:
-        self._parent = _parent(metric, registry)
-        self._labelled = bool(metric.labels)
+    Of one thread: whoever counts from another one takes a lock of his own.
+    """
+
+    def __init__(self, metric: names.Metric) -> None:
+        self._metric = metric
         self._others = (names.OTHER,) * len(metric.labels)
-        self._records: dict[tuple[str, ...], Record] = {}
+        self._cells: dict[tuple[str, ...], Number | Spread] = {}
+        if not metric.labels:
+            self._cell(())
 
     def record(self, amount: float, *values: str) -> None:
         """Add `amount` to a counter or gauge, or observe it in a histogram."""
-        (self._records.get(values) or self._record_of(values))(amount)
+        (self._cells.get(values) or self._cell(values)).record(amount)
 
     def record_of_trace(self, amount: float, trace_id: str, *values: str) -> None:
         """The same with a trace as an example of it, where `trace_id` is not ""."""
-        if not trace_id:
-            return self.record(amount, *values)
-        self._record_of(values)
-        histogram = self._parent.labels(*(values if values in self._records else self._others))
-        assert isinstance(histogram, Histogram)
-        histogram.observe(amount, {names.EXEMPLAR: trace_id})
+        cell = self._cells.get(values) or self._cell(values)
+        cell.record(amount)
+        if trace_id and isinstance(cell, Spread):
+            cell.exemplify(amount, trace_id)
 
     def show(self, level: float, *values: str) -> None:
         """Set a gauge."""
-        gauge = self._parent.labels(*values)
-        assert isinstance(gauge, Gauge)
-        gauge.set(level)
+        cell = self._cell(values)
+        assert isinstance(cell, Number)
+        cell.value = level
 
     def only(self, *values: str) -> None:
         """Show 1 for this label set and nothing for any other."""
-        self._parent.clear()
-        self._records.clear()
+        self._cells.clear()
         self.record(1, *values)
 
     def seed(self, label_sets: Iterable[tuple[str, ...]]) -> None:
         for values in label_sets:
-            self._record_of(values)
+            self._cell(values)
 
-    def _record_of(self, values: tuple[str, ...]) -> Record:
-        record = self._records.get(values)
-        if record is None:
-            if len(self._records) >= MAX_SERIES and values != self._others:
-                return self._record_of(self._others)
-            child = self._parent.labels(*values) if self._labelled else self._parent
-            record = self._records[values] = child.observe if isinstance(child, Histogram) else child.inc
-        return record
+    def family(self) -> Family:
+        """As it stands, for exposition."""
+        family = _family(self._metric)
+        for values, cell in list(self._cells.items()):
+            if isinstance(cell, Spread):
+                assert isinstance(family, HistogramMetricFamily)
+                cell.add_to(family, values)
+            else:
+                assert not isinstance(family, HistogramMetricFamily)
+                family.add_metric(values, cell.value)
+        return family
+
+    def _cell(self, values: tuple[str, ...]) -> Number | Spread:
+        cell = self._cells.get(values)
+        if cell is None:
+            if len(self._cells) >= MAX_SERIES and values != self._others:
+                return self._cell(self._others)
+            assert len(values) == len(self._metric.labels), self._metric.name
+            fresh = Spread(self._metric.buckets) if self._metric.kind == "histogram" else Number()
+            cell = self._cells[values] = fresh
+        return cell
 
 
-def _parent(metric: names.Metric, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+def _family(metric: names.Metric) -> Family:
     name, labels = names.prometheus_name(metric), [names.prometheus_label(label) for label in metric.labels]
     match metric.kind:
         case "counter":
-            return Counter(name, metric.question, labels, registry=registry)
+            return CounterMetricFamily(name, metric.question, labels=labels)
         case "gauge":
-            return Gauge(name, metric.question, labels, registry=registry)
+            return GaugeMetricFamily(name, metric.question, labels=labels)
         case "histogram":
-            return Histogram(name, metric.question, labels, registry=registry, buckets=metric.buckets)
+            return HistogramMetricFamily(name, metric.question, labels=labels)

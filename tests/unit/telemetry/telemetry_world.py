@@ -46,7 +46,8 @@ class World:
         return self.observer.begin(headers or {}, "POST", "/v1/chat/completions")
 
     def metric(self, name: str, **labels: str) -> float | None:
-        return self.metrics._registry.get_sample_value(name, labels)
+        samples = [sample for family in self.metrics.collect() for sample in family.samples]
+        return next((sample.value for sample in samples if (sample.name, sample.labels) == (name, labels)), None)
 
     async def over(self) -> tuple[ReadableSpan, ...]:
         await self.observer.aclose()
