@@ -69,6 +69,7 @@ class StreamedAnswer:
         if self._closed:
             return
         self._closed = True
+        self._clocks.stop()
         try:
             await self._response.aclose(whole=self._over)
         finally:

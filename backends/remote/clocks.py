@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from math import inf
 from typing import TypeVar
 
 from backends.errors import Kind, UpstreamError
@@ -17,7 +18,9 @@ class Clocks:
     """Made when the attempt starts. The connect clock is the transport's: only it knows when a connection stands.
 
     `deadline()` is asked for once per event and then used for every read until that event came, so that comments
-    between events do not push it. Time in which nobody waits for the upstream does not count as a gap.
+    between events do not push it. Time in which nobody waits for the upstream does not count as a gap. One timer serves
+    the whole attempt: a deadline that was pushed is noticed when it rings, so waiting for an event sets none. `stop()` it
+    at the end.
     """
 
     def __init__(self, limits: TimeLimits, *, streams: bool) -> None:
@@ -27,6 +30,11 @@ class Clocks:
         self._total_at = started + limits.total_s
         self._first_at = started + limits.first_content_s
         self._awaits_first = streams
+        self._until = inf
+        self._waiter: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = inf
+        self._rang = False
 
     def spoke(self) -> None:
         """The first content has come."""
@@ -41,12 +49,49 @@ class Clocks:
         return self._total_at, "total_timeout"
 
     async def wait(self, awaitable: Awaitable[T], deadline: Deadline) -> T:
-        """Raises `UpstreamError` of the deadline's kind."""
+        """Raises `UpstreamError` of the deadline's kind. One at a time."""
+        self._until, kind = deadline
+        self._waiter = task = asyncio.current_task()
+        assert task is not None
+        cancels = task.cancelling()
+        if self._until < self._rings_at:
+            self._ring_at(self._until)
         try:
-            async with asyncio.timeout_at(deadline[0]):
-                return await awaitable
-        except TimeoutError:
-            raise UpstreamError(deadline[1], self._words(deadline[1]), sent=True) from None
+            return await awaitable
+        except asyncio.CancelledError:
+            if self._heard_ring(task) and task.cancelling() <= cancels:
+                raise UpstreamError(kind, self._words(kind), sent=True) from None
+            raise
+        finally:
+            self._waiter = None
+            self._heard_ring(task)
+
+    def stop(self) -> None:
+        """Nobody waits any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer, self._rings_at = None, inf
+
+    def _heard_ring(self, task: "asyncio.Task[object]") -> bool:
+        """Whether the timer rang; that it asked the task to end is taken back."""
+        rang, self._rang = self._rang, False
+        if rang:
+            task.uncancel()
+        return rang
+
+    def _ring_at(self, at: float) -> None:
+        self.stop()
+        self._timer, self._rings_at = self._loop.call_at(at, self._ring), at
+
+    def _ring(self) -> None:
+        self._timer, self._rings_at = None, inf
+        if self._waiter is None:
+            return
+        if self._loop.time() < self._until:
+            self._ring_at(self._until)
+        else:
+            self._rang = True
+            self._waiter.cancel()
 
     def _next(self) -> Deadline:
         if self._awaits_first:

@@ -134,6 +134,8 @@ class RemoteUpstream:
             raise from_transport(error) from error
         except AnswerError as error:
             raise UpstreamError("bad_answer", str(error), sent=True) from error
+        finally:
+            clocks.stop()
 
     async def start(self, call: UpstreamCall) -> Answer:
         """Returns when the first content, or the whole answer, is in hand. Raises `UpstreamError`."""
@@ -153,6 +155,13 @@ class RemoteUpstream:
 
     async def _stream(self, call: UpstreamCall) -> Answer:
         clocks = Clocks(call.limits, streams=True)
+        try:
+            return await self._begun(call, clocks)
+        except BaseException:
+            clocks.stop()
+            raise
+
+    async def _begun(self, call: UpstreamCall, clocks: Clocks) -> Answer:
         response = await self._ask(call, clocks, clocks.deadline())
         try:
             if not _is_event_stream(response):
@@ -171,11 +180,14 @@ class RemoteUpstream:
 
     async def _whole(self, call: UpstreamCall) -> Answer:
         clocks = Clocks(call.limits, streams=False)
-        response = await self._ask(call, clocks, clocks.total())
         try:
-            answer = await self._read_whole(response, call.request, clocks)
+            response = await self._ask(call, clocks, clocks.total())
+            try:
+                answer = await self._read_whole(response, call.request, clocks)
+            finally:
+                await response.aclose()
         finally:
-            await response.aclose()
+            clocks.stop()
         self._leave()
         return answer
 

@@ -1,0 +1,120 @@
+"""Deadlines of an attempt: each is called by its name, pushed ones cost no timer, and who cancels from outside is heard."""
+
+import asyncio
+
+import pytest
+
+from backends.errors import UpstreamError
+from backends.remote.clocks import Clocks
+from backends.upstream import TimeLimits
+
+NEVER_S = 3_600.0
+
+
+def limits(*, first_content_s=NEVER_S, gap_s=NEVER_S, total_s=NEVER_S) -> TimeLimits:
+    return TimeLimits(connect_s=1.0, first_content_s=first_content_s, gap_s=gap_s, total_s=total_s)
+
+
+class CountedLoop(asyncio.SelectorEventLoop):
+    """Counts the timers that are set."""
+
+    timers = 0
+
+    def call_at(self, *args, **kwargs):
+        self.timers += 1
+        return super().call_at(*args, **kwargs)
+
+
+def run(work):
+    loop = CountedLoop()
+    try:
+        return loop.run_until_complete(work(loop))
+    finally:
+        loop.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "streams", "kind"),
+    [
+        ({"first_content_s": 0.0}, True, "first_content_timeout"),
+        ({"total_s": 0.0}, True, "total_timeout"),
+        ({"total_s": 0.0}, False, "total_timeout"),
+    ],
+)
+def test_a_missed_deadline_is_called_by_its_name_and_leaves_the_task_whole(given, streams, kind) -> None:
+    async def work(loop):
+        clocks = Clocks(limits(**given), streams=streams)
+        with pytest.raises(UpstreamError) as missed:
+            await clocks.wait(loop.create_future(), clocks.deadline() if streams else clocks.total())
+        return missed.value.kind, asyncio.current_task().cancelling()
+
+    assert run(work) == (kind, 0)
+
+
+def test_the_gap_counts_from_the_first_content_on() -> None:
+    async def work(loop):
+        clocks = Clocks(limits(gap_s=0.0), streams=True)
+        clocks.spoke()
+        with pytest.raises(UpstreamError) as missed:
+            await clocks.wait(loop.create_future(), clocks.deadline())
+        return missed.value.kind
+
+    assert run(work) == "gap_timeout"
+
+
+def test_waiting_for_many_events_sets_one_timer_and_the_end_leaves_none() -> None:
+    async def work(loop):
+        clocks = Clocks(limits(), streams=True)
+        for number in range(100):
+            came = loop.create_future()
+            loop.call_soon(came.set_result, number)
+            assert await clocks.wait(came, clocks.deadline()) == number
+            clocks.spoke()
+        clocks.stop()
+        return loop.timers, [timer for timer in loop._scheduled if not timer.cancelled()]
+
+    assert run(work) == (1, [])
+
+
+def test_a_deadline_that_was_pushed_is_kept_when_the_timer_rings_before_it() -> None:
+    async def work(loop):
+        clocks = Clocks(limits(), streams=True)
+        now = loop.time()
+        soon = loop.create_future()
+        loop.call_soon(soon.set_result, None)
+        await clocks.wait(soon, (now + 0.01, "gap_timeout"))
+        with pytest.raises(UpstreamError):
+            await clocks.wait(loop.create_future(), (now + 0.03, "gap_timeout"))
+        return loop.time() - now
+
+    assert run(work) >= 0.03
+
+
+def test_who_cancels_from_outside_is_heard_even_when_the_timer_rings_too() -> None:
+    async def work(loop):
+        clocks = Clocks(limits(), streams=True)
+        waits = loop.create_task(clocks.wait(loop.create_future(), (loop.time(), "gap_timeout")))
+        await asyncio.sleep(0)
+        clocks._ring()
+        waits.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waits
+
+    run(work)
+
+
+def test_a_failure_in_the_instant_of_the_ring_is_told_as_it_is() -> None:
+    async def work(loop):
+        clocks = Clocks(limits(), streams=True)
+
+        async def fails():
+            try:
+                await loop.create_future()
+            except asyncio.CancelledError:
+                raise ValueError("lost") from None
+
+        with pytest.raises(ValueError, match="lost"):
+            await clocks.wait(fails(), (loop.time(), "gap_timeout"))
+        return asyncio.current_task().cancelling()
+
+    assert run(work) == 0
