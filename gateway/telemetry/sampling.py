@@ -96,9 +96,9 @@ class Sampling:
         return with_threshold(state, self.written if kept == "share" else "0")
 
     def _is_new(self, decision: Decision) -> bool:
-        """Counts it, too."""
+        """Counts it, too. Where an experiment is over nobody is drawn, and nothing is new."""
         new = False
-        for found in decision.assignments:
+        for found in [one for one in decision.assignments if one.unit]:
             key = found.experiment, found.variant
             seen = self._seen.get(key, FIRST_OF_VARIANT if len(self._seen) >= MOST_VARIANTS else 0)
             if seen < FIRST_OF_VARIANT:

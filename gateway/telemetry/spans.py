@@ -17,7 +17,7 @@ from gateway.telemetry import attributes, names
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import is_our_error
 from gateway.telemetry.shadows import ShadowTrace
-from gateway.telemetry.traces import AttemptTrace, RequestTrace, fresh_span_id
+from gateway.telemetry.traces import NO_STATE, AttemptTrace, RequestTrace, fresh_span_id
 
 UNSET = Status(StatusCode.UNSET)
 _SCOPE = InstrumentationScope(names.SCOPE)
@@ -111,7 +111,7 @@ class Spans:
         ended = trace.ended
         return ReadableSpan(
             name=f"{names.CHAT} {call.model}",
-            context=SpanContext(trace.trace_number, trace.span_id, is_remote=False, trace_flags=_SAMPLED),
+            context=self._context_beside(trace),
             parent=None,
             kind=SpanKind.INTERNAL if attributes.is_local(call) else SpanKind.CLIENT,
             attributes=known,
@@ -165,6 +165,11 @@ class Spans:
             resource=self._resource,
             instrumentation_scope=_SCOPE,
         )
+
+    def _context_beside(self, trace: ShadowTrace) -> SpanContext:
+        """It stands for as many as its request does, but has nothing of who called."""
+        state = NO_STATE if trace.of.kept == "caller" else trace.of.state
+        return SpanContext(trace.trace_number, trace.span_id, is_remote=False, trace_flags=_SAMPLED, trace_state=state)
 
     def _context(self, trace: RequestTrace, span_id: int) -> SpanContext:
         return SpanContext(trace.trace_number, span_id, is_remote=False, trace_flags=_SAMPLED, trace_state=trace.state)

@@ -1,6 +1,7 @@
 """Every kind of request that has a trace of its own shape: the policy, what upstreams do, what a client asks."""
 
 import asyncio
+import time
 from typing import Any
 
 from traces.traced_world import CALLER, KEY, Scenario, Traced
@@ -18,6 +19,8 @@ from upstreams.fake_upstream import (
     text_chunk,
     usage,
 )
+
+from gateway.experiments.shelf import Order
 
 ONE = (
     "policy: 1\nmodels: {{m: {{at: '{A}/v1', price: {{input: $1/M, output: $4/M}}}}}}\nroutes: [{{name: r, use: m}}]\n"
@@ -52,6 +55,18 @@ experiments:
     decide: {{{{then: ask}}}}
     watch: [errors]
 """
+RAMPED = f"""{ONE}guardrails: {{{{errors: {{{{metric: error_rate, worse_by: 1pp}}}}}}}}
+rollouts:
+  - name: next
+    unit: user
+    change: {{{{models.m.serves: second}}}}
+    steps: [{{{{traffic: 50%, for: 1h}}}}, {{{{approve: oncall}}}}, {{{{traffic: 100%, for: 1h}}}}]
+    watch: [errors]
+"""
+SHADOWED = (
+    "policy: 1\nmodels: {{m: {{at: '{A}/v1'}}, b: {{at: '{B}/v1'}}}}\nroutes: [{{name: r, use: m}}]\n"
+    "shadows: [{{name: s, of: r, to: b, sample: 100%}}]\n"
+)
 EMBEDS = "policy: 1\nmodels: {{m: {{at: '{A}/v1', can: [embeddings]}}}}\nroutes: [{{name: r, use: m}}]\n"
 THEIRS = """
 policy: 1
@@ -98,6 +113,18 @@ async def twice(world: Traced) -> None:
     await world.chat(LONG)
 
 
+async def rolled_back(world: Traced) -> None:
+    """A person takes it back; whoever had the canary has what was before."""
+    await world.gateway.gateway.experiments.obey("next", Order("abort", "", time.time()))
+    await world.chat(user="u2")
+
+
+async def shadowed(world: Traced) -> None:
+    await world.chat()
+    shadows = world.gateway.gateway.shadows
+    await world.gateway.until(lambda _: all(c.results for c in shadows.chapters.values()) and not shadows.busy)
+
+
 async def leaves(world: Traced) -> None:
     await world.leave_after(b'"a"')
 
@@ -129,6 +156,9 @@ SCENARIOS: dict[str, Scenario] = {
         {"A": [chat_either("yes")], "B": [chat_either("no")], "C": [chat_either("yes")]},
     ),
     "experiment": Scenario(TRIED, lambda world: world.chat(user="u1"), OK),
+    "rollout": Scenario(RAMPED, lambda world: world.chat(user="u2"), OK),
+    "rollback": Scenario(RAMPED, rolled_back, OK),
+    "shadow": Scenario(SHADOWED, shadowed, {"A": [chat_either("ok")], "B": [chat_either("other")]}),
     "cancel": Scenario(ONE, leaves, {"A": [stalls_after("a")]}),
     "cut": Scenario(ONE, lambda world: world.chat(stream=True), {"A": [sse_reply(text_chunk("a"), Cut.RESET)]}),
     "deadline": Scenario(WAITS, lambda world: world.chat(), {"A": [HANGS]}),

@@ -99,12 +99,16 @@ def _value(value: AnyValue) -> object:
 
 
 def traces_of(spans: Sequence[Seen]) -> list[list[Seen]]:
-    """The spans of each request, by its start; in each the request's own first, the others as they began."""
-    roots = sorted((span for span in spans if span.kind == "SERVER"), key=lambda span: span.started_at)
-    return [
-        [root, *sorted((s for s in spans if s.parent_id == root.span_id), key=lambda span: span.started_at)]
-        for root in roots
-    ]
+    """The spans of each request, by its start; in each the request's own first, the others as they began, then those of other
+    traces that are linked to it."""
+    began = sorted(spans, key=lambda span: span.started_at)
+    roots = [span for span in began if span.kind == "SERVER"]
+    return [[root, *[s for s in began if s.parent_id == root.span_id], *beside(began, root)] for root in roots]
+
+
+def beside(spans: Sequence[Seen], root: Seen) -> list[Seen]:
+    """Of shadows."""
+    return [s for s in spans if s.trace_id != root.trace_id and root.span_id in {span_id for _, span_id, _ in s.links}]
 
 
 def text_of(trace: Sequence[Seen], places: Mapping[str, str]) -> str:
@@ -113,7 +117,12 @@ def text_of(trace: Sequence[Seen], places: Mapping[str, str]) -> str:
     ids = {span.span_id: f"attempt {span.attributes[names.ATTEMPT_NUMBER]}" for span in _attempts(children)}
     parent = "  parent: the caller\n" if root.parent_id else ""
     state = f"  tracestate: {root.state}\n"
-    text = _span(root, "", ids, parent + state) + "".join(_span(child, "  ", ids) for child in children)
+    ids[root.span_id] = "the request"
+    text = _span(root, "", ids, parent + state)
+    for span in children:
+        text += (
+            _span(span, "  ", ids) if span.trace_id == root.trace_id else f"IN ANOTHER TRACE\n{_span(span, '', ids)}"
+        )
     for address, place in places.items():
         text = text.replace(address, place)
     return re.sub(r"http://A/v\d", "http://A/v1", text)

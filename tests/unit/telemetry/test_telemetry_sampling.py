@@ -23,8 +23,8 @@ def why(sampling=None, ends=("",), *, taken=False, called=False, **changes):
     return given_.why_kept(settlement("r", **{**PLAIN, **changes}), ends, taken=taken, called=called)
 
 
-def tried(*variants):
-    assignments = tuple(Assignment("e", variant, "u", 0.5) for variant in variants)
+def tried(*variants, unit="u"):
+    assignments = tuple(Assignment("e", variant, unit, 0.5) for variant in variants)
     return msgspec.structs.replace(decision(SMALL), assignments=assignments)
 
 
@@ -50,6 +50,7 @@ def tried(*variants):
         ({"ttft_ms": 5.0, "duration_ms": 600_000.0}, None),
         ({"decision": msgspec.structs.replace(decision(SMALL), instead_of="large")}, "explored"),
         ({"decision": tried("new")}, "variant"),
+        ({"decision": tried("new", unit="")}, None),
     ],
     ids=str,
 )
