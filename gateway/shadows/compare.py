@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from classifiers.text import cut_of
 from gateway.extras import needs
 from policies.escalate.said import Said, Wanted
 from policies.shadows.likeness import apart, likeness, words
@@ -39,10 +40,11 @@ class Comparer:
     async def _meaning(self, first: str, second: str) -> float:
         if first == second:
             return 0.0
-        self._embeds = embeds = self._embeds or self._opening()
         try:
+            embeds = self._embeds or await asyncio.to_thread(self._opening)
+            self._embeds = embeds
             async with asyncio.timeout(EMBED_WITHIN_S):
-                one, other = [await asyncio.wrap_future(embeds.submit(text)) for text in (first, second)]
+                one, other = [await asyncio.wrap_future(embeds.submit(cut_of(text))) for text in (first, second)]
         except Exception as error:
             raise NotCompared(f"the sentence encoder: {str(error) or type(error).__name__}") from error
         return apart(float(one @ other))
