@@ -19,15 +19,19 @@ Ramp = tuple[Mapping[str, float], ...]
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
+HELD_OUT = 0.01
+"""Of the units, who stay control as long as there are steps: without them nobody would see that the last one is broken."""
+
 
 def weights_at(share: float, compare_with: CompareWith = "matched") -> Mapping[str, float]:
     """Of all units, when this share of them has the change.
 
-    >>> weights_at(0.05), weights_at(0.75), weights_at(0.05, "rest")
-    ({'control': 0.05, 'canary': 0.05}, {'control': 0.25, 'canary': 0.75}, {'control': 0.95, 'canary': 0.05})
+    >>> weights_at(0.05), weights_at(1.0), weights_at(0.05, "rest")
+    ({'control': 0.05, 'canary': 0.05}, {'control': 0.01, 'canary': 0.99}, {'control': 0.95, 'canary': 0.05})
     """
-    rest = round(1 - share, 9)
-    return {CONTROL: min(share, rest) if compare_with == "matched" else rest, CANARY: share}
+    canary = min(share, 1 - HELD_OUT)
+    rest = round(1 - canary, 9)
+    return {CONTROL: min(canary, rest) if compare_with == "matched" else rest, CANARY: canary}
 
 
 def ramped_to(ramp: Ramp, share: float, compare_with: CompareWith = "matched") -> Ramp:

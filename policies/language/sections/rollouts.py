@@ -29,7 +29,7 @@ class StepEntry(Closed):
 
     traffic: UnitShare | None = Field(
         default=None,
-        description="The share of the units that has the change.",
+        description="The share of the units that has the change; at 100% one in a hundred stays control while the step lasts.",
         examples=["1%"],
     )
     for_: LongSeconds | None = Field(default=None, alias="for", description="For so long at least.", examples=["30m"])
