@@ -41,8 +41,8 @@ class Comparer:
         if first == second:
             return 0.0
         try:
-            embeds = self._embeds or await asyncio.to_thread(self._opening)
-            self._embeds = embeds
+            self._embeds = self._embeds or await asyncio.to_thread(self._opening)
+            embeds = self._embeds
             async with asyncio.timeout(EMBED_WITHIN_S):
                 one, other = [await asyncio.wrap_future(embeds.submit(cut_of(text))) for text in (first, second)]
         except Exception as error:
