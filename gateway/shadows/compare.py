@@ -41,13 +41,17 @@ class Comparer:
         if first == second:
             return 0.0
         try:
-            self._embeds = self._embeds or await asyncio.to_thread(self._opening)
-            embeds = self._embeds
+            embeds = await self._encoder()
             async with asyncio.timeout(EMBED_WITHIN_S):
                 one, other = [await asyncio.wrap_future(embeds.submit(cut_of(text))) for text in (first, second)]
         except Exception as error:
             raise NotCompared(f"the sentence encoder: {str(error) or type(error).__name__}") from error
         return apart(float(one @ other))
+
+    async def _encoder(self) -> "Embedder":
+        if self._embeds is None:
+            self._embeds = await asyncio.to_thread(self._opening)
+        return self._embeds
 
     async def aclose(self) -> None:
         if self._embeds is not None:
