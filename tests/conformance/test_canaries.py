@@ -1,6 +1,7 @@
 """Canary secrets in headers, bodies, the environment and addresses, through every surface and failure: none is in any sink."""
 
 import asyncio
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import httpx
 import pytest
 from servers.collector import Manner, collector
 from servers.plain_client import connected, head
-from servers.running_gateway import RunningGateway, running_gateway
+from servers.running_gateway import RunningGateway, running_gateway, started
 from upstreams.fake_upstream import (
     Cut,
     Received,
@@ -25,8 +26,9 @@ from upstreams.fake_upstream import (
     unused_port,
 )
 
+from gateway.control.admin_server import open_admin
 from gateway.secrets import Secret
-from gateway.settings import Decisions, Telemetry
+from gateway.settings import Admin, Decisions, Telemetry
 
 IN_HEADERS = ("canary-bearer-1f3a9c", "canary-cookie-77aa", "canary-x-api-key-5d", "canary-proxy-88", "canary-agent-4e")
 IN_BODIES = ("canary-prompt-02", "canary-system-0a", "canary-tool-3b", "canary-metadata-9e", "canary-image-pass-1c")
@@ -37,11 +39,12 @@ OF_THE_HOST = (
     "canary-otlp-6a",
     "canary-otel-31",
     "canary-state-8a",
+    "canary-admin-4d",
 )
 IN_ADDRESSES = ("canary-query-5c", "canary-path-71", "canary-baggage-8d")
 BEARER, COOKIE, API_KEY, PROXY, AGENT = IN_HEADERS
 PROMPT, SYSTEM, TOOL, METADATA, IMAGE = IN_BODIES
-ENV, OTHER, PASSWORD, OTLP, OTEL, STATE = OF_THE_HOST
+ENV, OTHER, PASSWORD, OTLP, OTEL, STATE, ADMIN = OF_THE_HOST
 QUERY, PATH, BAGGAGE = IN_ADDRESSES
 EVERY = (*IN_HEADERS, *IN_BODIES, *OF_THE_HOST, *IN_ADDRESSES)
 
@@ -114,10 +117,15 @@ def policy_at(base: str, gone: str) -> str:
 policy: 1
 models:
   m: {{at: '{base}/v1', key: 'env:KEY_A', can: [tools, vision, embeddings]}}
+  other: {{at: '{base}/v1', key: 'env:KEY_A', can: [tools, vision]}}
   gone: {{at: '{gone}/v1', key: 'env:KEY_A', can: [tools, vision, embeddings]}}
 routes:
   - {{name: teams, when: {{header.cookie: nobody}}, use: m}}
   - {{name: r, use: gone, fallback: [m]}}
+guardrails: {{errors: {{metric: error_rate, worse_by: 2pp}}}}
+experiments:
+  - {{name: tried, unit: user, variants: {{one: {{weight: 1}}, two: {{weight: 1}}}}, watch: [errors]}}
+shadows: [{{name: s, of: r, to: other, sample: 100%, compare: [exact]}}]
 resilience: {{total: 600ms, first_content: 200ms, attempts: 3}}
 """
 
@@ -156,6 +164,23 @@ async def asks_everything(gateway: RunningGateway) -> list[str]:
     return [f"{answer.status_code} {answer.headers} {answer.text}" for answer in answers]
 
 
+async def asks_admin(gateway: RunningGateway) -> list[str]:
+    admin = Admin(port=0, key_hash=hashlib.sha256(ADMIN.encode()).hexdigest())
+    server = open_admin(gateway.gateway, gateway.gateway.settings.model_copy(update={"admin": admin}))
+    assert server is not None
+    serving = asyncio.create_task(server.serve())
+    await started(server, serving)
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=20) as client:
+        answers = [
+            await client.request(method, f"/admin/experiments{name}?key={QUERY}", headers=headers, content=PROMPT)
+            for headers in (HEADERS, {"authorization": f"Bearer {ADMIN}"})
+            for method, name in (("GET", ""), ("POST", "/tried/promote"), ("POST", f"/{PATH}/stop"))
+        ]
+    server.should_exit = True
+    await serving
+    return [f"{answer.status_code} {answer.text}" for answer in answers]
+
+
 async def pages(gateway: RunningGateway) -> str:
     async with httpx.AsyncClient(base_url=gateway.base) as client:
         shown = [
@@ -178,7 +203,7 @@ async def test_no_canary_is_in_any_sink(
             state = Secret(f"redis://user:{STATE}@127.0.0.1:{unused_port()}/0")
             settings = {"telemetry": told, "decisions": Decisions(dir=log), "debug_headers": True, "state": state}
             async with running_gateway(policy, tmp_path, **settings) as gateway:
-                answers = await asks_everything(gateway)
+                answers = [*await asks_everything(gateway), *await asks_admin(gateway)]
                 await refuses_a_secret(gateway)
                 shown = await pages(gateway)
                 await gateway.until_empty(20)
