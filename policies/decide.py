@@ -1,6 +1,6 @@
 """decide(): the table of contents of routing. Pure: same values in, same decision out, byte for byte."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from policies.pickers.lowest_cost import Weighed, first_of, in_order, to_be_aske
 from policies.pickers.preference import Preference, prefer
 from policies.policy import PINNED, Policy, Route
 from policies.snapshot import Snapshot
+from policies.terms.quality import quality
 from policies.weigh import price_of, request_rates, weigh
 
 
@@ -44,7 +45,7 @@ def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapsh
     found = ranked(policy, facts, estimate, snapshot)
     if not isinstance(found, Ranked):
         return rejected(policy, found)
-    route, preference, sifted, best = found
+    route, preference, sifted, _, best = found
     drawn = draw_tier(route, preference, sifted, best[0].model, snapshot.draw)
     ordered = first_of(best, drawn.model)
     calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)]
@@ -66,11 +67,34 @@ def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapsh
     )
 
 
-def first_choice(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> str:
-    """The model that `decide` would ask first if nothing were drawn, at half its cost; "" where nobody may answer."""
+def first_choices(policy: Policy, facts: Facts, estimates: Sequence[Estimate], snapshot: Snapshot) -> list[str]:
+    """For each estimate the model that `decide` would ask first if nothing were drawn; "" where nobody may answer.
+
+    What hangs on the chances alone is weighed again for each of them, everything else once.
+    """
     assignments = assigned(policy, facts, forced=snapshot.experiments, ramps=snapshot.ramps)
-    found = ranked(policy.arm(assignments) if assignments else policy, facts, estimate, snapshot)
-    return found.best[0].model if isinstance(found, Ranked) else ""
+    arm = policy.arm(assignments) if assignments else policy
+    first, *others = estimates
+    found = ranked(arm, facts, first, snapshot)
+    again = [otherwise(arm, facts, found, estimate, snapshot) for estimate in others]
+    return [one.best[0].model if isinstance(one, Ranked) else "" for one in (found, *again)]
+
+
+def otherwise(
+    policy: Policy, facts: Facts, found: "Ranked | Nobody", estimate: Estimate, snapshot: Snapshot
+) -> "Ranked | Nobody":
+    """The same as `ranked` with another estimate, from what it found with the first."""
+    if not isinstance(found, Ranked):
+        return ranked(policy, facts, estimate, snapshot)
+    route, before = found.route, found.preference
+    asked = facts.requested if route.pins else route.use
+    preference = prefer(policy, route, asked, estimate)
+    if (preference.rank, preference.home) != (before.rank, before.home):
+        return ranked(policy, facts, estimate, snapshot)
+    exchange, chance = request_rates(route, policy.models, asked, facts), preference.chance or {}
+    weighed = [one.with_quality(quality(exchange, chance.get(one.model))) for one in found.weighed]
+    best = in_order(weighed, preference.rank, facts.prefix)
+    return Ranked(route, preference, found.sifted, weighed, best)
 
 
 class Ranked(NamedTuple):
@@ -79,6 +103,7 @@ class Ranked(NamedTuple):
     route: Route
     preference: Preference
     sifted: Sifted
+    weighed: list[Weighed]
     best: list[Weighed]
 
 
@@ -102,8 +127,8 @@ def ranked(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
     fault = nobody_can(policy, route, asked, facts, sifted)
     if fault is not None:
         return Nobody(fault, route.name, (*sifted.dropped, *outside(policy, route, preference.rank)))
-    found = weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted)
-    return Ranked(route, preference, sifted, in_order(found, preference.rank, facts.prefix))
+    weighed = list(weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted))
+    return Ranked(route, preference, sifted, weighed, in_order(weighed, preference.rank, facts.prefix))
 
 
 def matching_route(policy: Policy, facts: Facts) -> Route | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from policies.decide import first_choice, matching_route
+from policies.decide import first_choices, matching_route
 from policies.estimates import Span
 from policies.facts import Facts
 from policies.pickers.within_target import tiers
@@ -41,5 +41,6 @@ def is_open(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> boo
 
 
 def parts(policy: Policy, facts: Facts, span: Span, past: Past, snapshot: Snapshot) -> bool:
-    low, high = [end if end.earlier == past else msgspec.structs.replace(end, earlier=past) for end in span]
-    return first_choice(policy, facts, low, snapshot) != first_choice(policy, facts, high, snapshot)
+    ends = [end if end.earlier == past else msgspec.structs.replace(end, earlier=past) for end in span]
+    low, high = first_choices(policy, facts, ends, snapshot)
+    return low != high

@@ -26,6 +26,11 @@ class Weighed(NamedTuple):
         terms = tuple([Term(name, round(cost.microusd), cost.why) for name, cost in self.costs])
         return Candidate(self.model, self.replica, terms)
 
+    def with_quality(self, loss: Cost) -> "Weighed":
+        """The same, had its model another chance of a good answer."""
+        costs = tuple([(name, loss if name == "quality" else cost) for name, cost in self.costs])
+        return self._replace(costs=costs, microusd=sum([cost.microusd for _, cost in costs]))
+
 
 Place = tuple[int, bool, float, float]
 

@@ -7,7 +7,7 @@ from deciding_world import LARGE, SMALL, choose, policy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.decide import decide
+from policies.decide import decide, first_choices
 from policies.decision import Call
 from policies.estimates import Estimate, Span
 from policies.facts import Facts
@@ -72,6 +72,30 @@ def test_what_a_draw_chose_does_not_settle_anything() -> None:
 
 
 GAIN = st.floats(-0.9, 0.9)
+STATES = st.builds(
+    ReplicaState,
+    replica=st.sampled_from(["http://small/v1", "http://large/v1"]),
+    ready=st.booleans(),
+    queued_tokens=st.integers(0, 100_000),
+    running=st.integers(0, 20),
+    resident_tokens=st.integers(0, 100),
+)
+
+
+@given(st.lists(st.tuples(GAIN, st.booleans(), st.none() | GAIN), min_size=1, max_size=4), STATES, STATES)
+def test_first_choices_are_those_of_whole_decisions(ends, small, large) -> None:
+    estimates = [
+        Estimate(
+            p_good={} if abstains else with_gain(gain),
+            abstains="late" if abstains else "",
+            earlier=() if past is None else (with_gain(past),),
+        )
+        for gain, abstains, past in ends
+    ]
+    world, built = Snapshot(replicas={"small": (small,), "large": (large,)}), policy()
+    choices = [decide(built, ASK, estimate, world).choice for estimate in estimates]
+    expected = [choice.model if isinstance(choice, Call) else "" for choice in choices]
+    assert first_choices(built, ASK, estimates, world) == expected
 
 
 LOSS = st.floats(0.5, 6.0)
