@@ -22,6 +22,7 @@ class Connection(asyncio.Protocol):
         self._bounds = bounds
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
+        self._poll = select.poll()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are no subclass of it
@@ -29,6 +30,7 @@ class Connection(asyncio.Protocol):
         if sock is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._poll.register(sock.fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         if self.exchange is None:
@@ -66,9 +68,7 @@ class Connection(asyncio.Protocol):
         """Alive, and nothing has come that the loop has not seen yet: no end of stream, no stray bytes."""
         if self.closed or self._transport is None or self._transport.is_closing():
             return False
-        poll = select.poll()
-        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return not poll.poll(0)
+        return not self._poll.poll(0)
 
 
 async def connect(

@@ -85,7 +85,10 @@ class MemoryResidency:
         return slot
 
     def _record(self, block: bytes, slot: int, now: float, ends_at: float) -> None:
-        ends = self._blocks.setdefault(block, {})
+        ends = self._blocks.get(block)
+        if ends is None:
+            self._blocks[block] = {slot: ends_at}
+            return
         self._blocks.move_to_end(block)
         if slot not in ends and len(ends) >= MAX_HOLDERS:
             self._make_room(ends, now)
