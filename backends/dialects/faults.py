@@ -12,6 +12,8 @@ LONGEST_QUOTE = 200
 
 _AT = re.compile(r"^(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _UNKNOWN = re.compile(r"^Object contains unknown field `(?P<field>.*)`$", re.DOTALL)
 
 
@@ -37,6 +39,33 @@ def decode_body(decoder: "msgspec.json.Decoder[Body]", raw: bytes, at: str = "")
         raise RequestFault("The body is not valid JSON in UTF-8." if raw else "The body is empty.") from None
     except RecursionError:
         raise RequestFault("The body is nested too deeply.") from None
+
+
+def decode_past_nulls(decoder: "msgspec.json.Decoder[Body]", raw: bytes, at: str = "", *, depth: int) -> Body:
+    """As `decode_body`; members that are null say nothing, also those that nobody has heard of. They are looked for down to
+    `depth`, since deeper ones may be the client's own values."""
+    try:
+        return decode_body(decoder, raw, at)
+    except RequestFault:
+        if b"null" not in raw:
+            raise
+    return decode_body(decoder, _without_nulls(raw, depth), at)
+
+
+def _without_nulls(raw: bytes, depth: int) -> bytes:
+    try:
+        return msgspec.json.encode(_stated(msgspec.Raw(raw), depth))
+    except (msgspec.DecodeError, RecursionError):
+        return raw
+
+
+def _stated(raw: msgspec.Raw, depth: int) -> object:
+    start = bytes(memoryview(raw)[:1])
+    if not depth or start not in (b"{", b"["):
+        return raw
+    if start == b"[":
+        return [_stated(item, depth) for item in _ITEMS.decode(raw)]
+    return {name: _stated(value, depth - 1) for name, value in _FIELDS.decode(raw).items() if bytes(value) != b"null"}
 
 
 def _fault(text: str, at: str) -> RequestFault:

@@ -46,6 +46,10 @@ class Thinking(msgspec.Struct, tag="thinking", forbid_unknown_fields=True):
     signature: str = ""
 
 
+class Direct(msgspec.Struct, tag="direct", forbid_unknown_fields=True):
+    """The model itself called, which is what happens unasked."""
+
+
 class ToolUse(msgspec.Struct, tag="tool_use", forbid_unknown_fields=True):
     """`tool_calls`"""
 
@@ -53,6 +57,8 @@ class ToolUse(msgspec.Struct, tag="tool_use", forbid_unknown_fields=True):
     name: str
     input: dict[str, Any]
     cache_control: CacheControl = None
+    caller: Direct | None = None
+    toolset_name: None = None
 
 
 class ToolResult(msgspec.Struct, tag="tool_result", forbid_unknown_fields=True):

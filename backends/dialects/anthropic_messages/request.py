@@ -10,7 +10,7 @@ from backends.dialects.anthropic_messages.body import Body
 from backends.dialects.anthropic_messages.chat import chat_body
 from backends.dialects.anthropic_messages.loose import read_loosely
 from backends.dialects.anthropic_messages.words import DIALECT
-from backends.dialects.faults import RequestFault, decode_body
+from backends.dialects.faults import RequestFault, decode_past_nulls
 from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest, Native
 
@@ -42,7 +42,7 @@ def read_to_count(raw: bytes) -> ChatRequest:
 
 def _read(raw: bytes, *, may_end_with_answer: bool) -> ChatRequest:
     try:
-        body = decode_body(_DECODER, raw)
+        body = decode_past_nulls(_DECODER, raw, depth=1)
         if body.messages[-1].role == "assistant" and not may_end_with_answer:
             words = "The last turn must be the user's: an answer that the client began cannot be continued here."
             raise RequestFault(words, "messages")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from backends.dialects.faults import RequestFault, decode_body
+from backends.dialects.faults import RequestFault, decode_body, decode_past_nulls
 
 Status = Literal["in_progress", "completed", "incomplete"]
 Id = Annotated[str, Meta(min_length=1)]
@@ -129,7 +129,7 @@ def read_item(raw: bytes, at: str) -> Item:
         if kind not in _DECODERS:
             instead = " Nothing is kept: send the item itself." if kind == "item_reference" else ""
             raise RequestFault(f"type {kind[:64]!r} cannot be honoured here.{instead}", "type")
-        item: Item = decode_body(_DECODERS[kind], raw)
+        item: Item = decode_past_nulls(_DECODERS[kind], raw, depth=2)
     except RequestFault as fault:
         param = f"{at}.{fault.param}" if fault.param else at
         raise RequestFault(f"{at}.{fault.message}" if fault.param else f"{at}: {fault.message}", param) from None

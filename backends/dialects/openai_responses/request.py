@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from backends.dialects.faults import RequestFault, decode_body
+from backends.dialects.faults import RequestFault, decode_past_nulls
 from backends.dialects.openai_chat.request import read_chat
 from backends.dialects.openai_responses.body import NEEDS_A_STORE, Body
 from backends.dialects.openai_responses.chat import asks_logprobs, chat_body
@@ -24,7 +24,7 @@ def read_responses(raw: bytes) -> ChatRequest:
     >>> read_responses(b'{"model": "m", "input": "hi"}').messages[0].text
     'hi'
     """
-    body = decode_body(_DECODER, raw)
+    body = decode_past_nulls(_DECODER, raw, depth=1)
     _refuse_unmet(body)
     items = [] if isinstance(body.input, str) else body.input
     read = [read_item(bytes(item), f"input[{index}]") for index, item in enumerate(items)]

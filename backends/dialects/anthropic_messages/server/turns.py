@@ -16,7 +16,7 @@ from backends.dialects.anthropic_messages.server.parts import (
     text_of,
     user_block,
 )
-from backends.dialects.faults import RequestFault, decode_body
+from backends.dialects.faults import RequestFault, decode_past_nulls
 
 _NOTHING = msgspec.Raw()
 Turn = dict[str, Any]
@@ -39,8 +39,11 @@ class Asked(msgspec.Struct, tag_field="role", tag="user", forbid_unknown_fields=
 
 
 class _Function(msgspec.Struct, forbid_unknown_fields=True):
+    """`parsed_arguments` is the same once more: OpenAI's own library keeps it there."""
+
     name: str
     arguments: str
+    parsed_arguments: Any = None
 
 
 class _Call(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,6 +65,8 @@ class Answered(msgspec.Struct, tag_field="role", tag="assistant", forbid_unknown
     audio: None = None
     function_call: None = None
     name: None = None
+    parsed: Any = None
+    """`content` once more, as OpenAI's own library keeps it."""
 
 
 class Result(msgspec.Struct, tag_field="role", tag="tool", forbid_unknown_fields=True):
@@ -118,7 +123,7 @@ class _Script:
         parts = (
             [Words(turn.content)]
             if _is_text(turn.content)
-            else decode_body(_SHOWN, bytes(turn.content), f"{at}.content")
+            else decode_past_nulls(_SHOWN, bytes(turn.content), f"{at}.content", depth=2)
         )
         blocks = [user_block(part, f"{at}.content[{index}]") for index, part in enumerate(parts)]
         self.turns.append({"role": "user", "content": [*self._results, *blocks]})
@@ -137,7 +142,9 @@ def spoken(raw: msgspec.Raw) -> Mapping[str, Any]:
         _say(script, turn, f"messages[{index}]")
     script.close()
     if not script.turns or script.turns[-1]["role"] == "assistant":
-        raise RequestFault("The last turn must be the user's, or a tool's, in the dialect of this model.", "messages")
+        raise RequestFault(
+            "The last turn must be one of the user or of a tool in the dialect of this model.", "messages"
+        )
     return {**_system(script.system), "messages": script.turns}
 
 
@@ -146,7 +153,8 @@ def _read(raw: msgspec.Raw) -> list[Spoken]:
     try:
         return _TURNS.decode(raw)
     except msgspec.ValidationError:
-        return [decode_body(_TURN, bytes(turn), f"messages[{at}]") for at, turn in enumerate(_RAW_TURNS.decode(raw))]
+        turns = enumerate(_RAW_TURNS.decode(raw))
+        return [decode_past_nulls(_TURN, bytes(turn), f"messages[{at}]", depth=3) for at, turn in turns]
 
 
 def _say(script: _Script, turn: Spoken, at: str) -> None:
@@ -175,7 +183,11 @@ def _is_text(raw: msgspec.Raw) -> bool:
 
 
 def _plain(raw: msgspec.Raw, at: str) -> msgspec.Raw | list[Block]:
-    return raw if _is_text(raw) else [text_of(words) for words in decode_body(_WORDS, bytes(raw), f"{at}.content")]
+    return raw if _is_text(raw) else [text_of(words) for words in _words(raw, at)]
+
+
+def _words(raw: msgspec.Raw, at: str) -> list[Words]:
+    return decode_past_nulls(_WORDS, bytes(raw), f"{at}.content", depth=1)
 
 
 def _said(turn: Answered, at: str) -> msgspec.Raw | list[Block]:
@@ -194,7 +206,7 @@ def _parts_of(turn: Answered, at: str) -> Iterator[Words | Refusal]:
     if _is_text(turn.content):
         yield Words(turn.content)
     elif bytes(turn.content) not in EMPTY:
-        yield from decode_body(_SPOKEN, bytes(turn.content), f"{at}.content")
+        yield from decode_past_nulls(_SPOKEN, bytes(turn.content), f"{at}.content", depth=1)
     if turn.refusal:
         yield Refusal(turn.refusal)
 
