@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
