@@ -25,7 +25,7 @@ async def announce(gateway: Gateway, url: Callable[[], str | None], say: Say) ->
     while not gateway.door.is_draining:
         at, why_not = url(), verdict_of(gateway).why_not
         waits = (f"waiting: {why_not}",) if at and why_not else ()
-        for line in (*warnings_of(gateway.live), *unavailable_units(gateway), *waits):
+        for line in (*warnings_of(gateway.live), *unavailable_units(gateway), *forgetful(gateway), *waits):
             if line not in told:
                 say(line)
                 told.add(line)
@@ -41,6 +41,19 @@ def unavailable_units(gateway: Gateway) -> Iterator[str]:
     for experiment in gateway.live.policy.experiments:
         if experiment.unit == "api_key":
             yield f"warning: experiment {experiment.name} goes by api_key, and no keys are configured: nobody need send one"
+
+
+def forgetful(gateway: Gateway) -> Iterator[str]:
+    """Rollouts that begin anew with the process, also after they were taken back."""
+    settings = gateway.settings
+    if settings.experiments_dir is not None or settings.state is not None:
+        return
+    for rollout in gateway.live.policy.experiments:
+        if rollout.steps:
+            yield (
+                f"warning: rollout {rollout.name} begins again at its first step when this process starts again: set "
+                "TURNOUT_EXPERIMENTS__DIR to a folder, and it is remembered how it stands"
+            )
 
 
 def warnings_of(live: Live) -> Iterator[str]:

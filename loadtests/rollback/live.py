@@ -79,6 +79,7 @@ async def one_round(asking: Asking, admin: httpx.AsyncClient) -> dict[str, Any]:
         async with asyncio.timeout(WITHIN_S):
             while (await told(admin))["state"] != "rolled_back":  # noqa: ASYNC110  another process decides
                 await asyncio.sleep(0.02)
+        why = (await told(admin))["words"]
         over.set()
     canaries = asking.seen[CANARY]
     still = sum(not stream.done() for stream in streams)
@@ -86,6 +87,7 @@ async def one_round(asking: Asking, admin: httpx.AsyncClient) -> dict[str, Any]:
     ends = await asyncio.gather(*streams)
     return {
         "canary_requests": canaries + sum(variant == CANARY for variant, _ in ends),
+        "why": why,
         "canaries_after": sum(variant == CANARY for variant in after),
         "streams_under_way": still,
         "streams_finished": all(ended for _, ended in ends),

@@ -32,7 +32,7 @@ KINDS = (("request", "matched"), ("request", "rest"), ("conversation", "matched"
 
 
 class Plan(NamedTuple):
-    """`runs` of a canary with this `share`, at most `length` of its requests where it is as good as control."""
+    """`runs` of a canary with this `share`; `length` requests of both sides where it is as good as control."""
 
     runs: int
     rates: tuple[float, float]
@@ -59,7 +59,7 @@ def exposures(experiment: Experiment, bench: Bench, run: str) -> Iterator[Exposu
 
 
 def until_rollback(experiment: Experiment, rates: tuple[float, float], most: int, run: int) -> int | None:
-    """Requests of the canary until it is taken back; None where it is not within `most` of them."""
+    """Requests of the canary until it is taken back; None where it is not within `most` requests of both sides."""
     draws, bench, canaries = random.Random(run), Bench(most=16), 0
     bench.load((experiment,), {}, 0.0)
     for number, exposure in enumerate(exposures(experiment, bench, str(run))):
@@ -70,14 +70,14 @@ def until_rollback(experiment: Experiment, rates: tuple[float, float], most: int
         bench.take((over,), 0.0)
         if bench.forced:
             return canaries
-        if canaries >= most:
+        if number + 1 >= most:
             return None
     return None
 
 
 def drill(unit: str, compare_with: str, plan: Plan) -> dict[str, Any]:
     """With a canary that fails as often as `rates` say beside control, and with one that fails as control does."""
-    experiment, most = rollout(unit, compare_with, plan.share), 40 * plan.goal
+    experiment, most = rollout(unit, compare_with, plan.share), round(20 * plan.goal / plan.share)
     bad = [until_rollback(experiment, plan.rates, most, run) for run in range(plan.runs)]
     good = plan.rates[0], plan.rates[0]
     same = [until_rollback(experiment, good, plan.length, plan.runs + run) for run in range(plan.runs)]
@@ -90,5 +90,5 @@ def drill(unit: str, compare_with: str, plan: Plan) -> dict[str, Any]:
         "rolled_back": sum(found is not None for found in bad) / plan.runs,
         "aa_rollbacks": false / plan.runs,
         "aa_at_least": at_least(false, plan.runs),
-        "aa_canary_requests_each": plan.length,
+        "aa_requests_each": plan.length,
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gateway.control.announce import announce
 from gateway.control.health import health_of
-from gateway.settings import Settings, Telemetry
+from gateway.settings import Experiments, Settings, Telemetry
 from gateway.wiring import build_gateway
 
 LACKING = """
@@ -46,3 +46,26 @@ async def test_a_process_that_is_told_to_stop_says_nothing_of_being_ready(tmp_pa
         gateway.door.drain()
 
     assert heard == [WARNING]
+
+
+ROLLOUT = """
+guardrails: {errors: {metric: error_rate, worse_by: 1pp}}
+rollouts:
+  - {name: next, change: {models.small.serves: second}, steps: [{traffic: 5%, for: 1h}], watch: [errors]}
+"""
+
+
+async def test_a_rollout_that_would_forget_how_it_stands_is_told_of(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(LACKING + ROLLOUT)
+    quiet = Telemetry(log="off")
+    forgets = build_gateway(Settings(policy=policy, telemetry=quiet)).gateway
+    remembers = build_gateway(
+        Settings(policy=policy, telemetry=quiet, experiments=Experiments(dir=tmp_path / "kept"))
+    ).gateway
+    heard: list[list[str]] = []
+    for gateway in (forgets, remembers):
+        heard.append([])
+        await asyncio.wait_for(announce(gateway, lambda: "http://127.0.0.1:1", heard[-1].append), 5)
+
+    assert [any("rollout next begins again" in line for line in lines) for lines in heard] == [True, False]

@@ -28,10 +28,20 @@ def test_defaults_are_safe_and_hold_image_requests() -> None:
     assert not settings.allow_anonymous
     assert settings.limits.body_bytes >= 32 * MIB
     assert settings.cors_origins == ()
+    assert settings.admin.port is None
 
 
 @pytest.mark.parametrize(
-    "bad", [{"port": 70_000}, {"state": "memcached://x"}, {"drain_s": 0}, {"limits": {"body_byts": 1}}]
+    "bad",
+    [
+        {"port": 70_000},
+        {"state": "memcached://x"},
+        {"drain_s": 0},
+        {"limits": {"body_byts": 1}},
+        {"admin": {"port": 9_090}},
+        {"admin": {"port": 9_090, "key_hash": "secret"}},
+        {"port": 9_090, "admin": {"port": 9_090, "key_hash": "0" * 64}},
+    ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
