@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from classifiers import artefact as artefacts
 from classifiers.artefact import Artefact
 from classifiers.embed import ChildEmbedder, Embedder
 from classifiers.encoder import Vectors, find_encoder
+from classifiers.features import lexical_of
 from classifiers.glance import Glance, Glances
-from classifiers.heads.inputs import read_inputs
+from classifiers.heads.inputs import Inputs, read_inputs
 from classifiers.memory import Memory
 from classifiers.numbers import Numbers
 from classifiers.outside import outside, turns_with_text
 from classifiers.packing import make_of, pack
 from classifiers.question import Question
+from classifiers.readings import lower, readings
 from classifiers.stages import nearest
 from classifiers.static import open_static
-from classifiers.text import cut, digest
+from classifiers.text import cut_of, digest
 from classifiers.turns import Chances, prefixes
 from policies.estimates import Calibration, Estimate, Span, Unsettled
 
@@ -120,22 +124,36 @@ class Estimator:
         scored: Future[Scored] = Future()
         scored.set_running_or_notify_cancel()  # who stops waiting must not cancel it for the others
         self._underway[key] = scored
-        self._embedder.submit(cut(turn)).add_done_callback(lambda embedded: self._settle(key, turn, embedded, scored))
+        read = readings(turn)
+        asked = [self._embedder.submit(cut_of(text)) for text in read]
+        asked[0].add_done_callback(
+            lambda _: asked[-1].add_done_callback(lambda _: self._settle(key, read, asked, scored))
+        )
         return scored
 
-    def _settle(self, key: bytes, turn: str, embedded: "Future[Vectors]", scored: "Future[Scored]") -> None:
-        """Runs where the embedding arrived: on the embedder's thread."""
+    def _settle(
+        self, key: bytes, read: Sequence[str], asked: "Sequence[Future[Vectors]]", scored: "Future[Scored]"
+    ) -> None:
+        """Runs where the last embedding arrived: on the embedder's thread."""
         try:
-            vector = embedded.result()
-            row = self._artefact.blend.p_good(read_inputs([turn], vector[None, :]))[0]
-            found = Scored(tuple(row.tolist()), self._doubt(vector))
+            vectors = [embedded.result() for embedded in asked]
+            found = self._scored(read, vectors)
             self._known.put(key, found)
-            self._vectors.put(key, vector)
+            self._vectors.put(key, vectors[0])
             scored.set_result(found)
         except Exception as error:  # whatever went wrong is the future's to carry; an abstaining estimate names it
             scored.set_exception(error)
         finally:
             self._underway.pop(key, None)
+
+    def _scored(self, read: Sequence[str], vectors: Sequence[Vectors]) -> Scored:
+        """One row at a time, for a lone row does without BLAS."""
+        inputs = [
+            Inputs(vector[None, :], lexical_of(text)[None, :]) for text, vector in zip(read, vectors, strict=True)
+        ]
+        rows = np.vstack([self._artefact.blend.p_good(one) for one in inputs])
+        at = lower(rows, self._artefact.manifest.heads)
+        return Scored(tuple(rows[at].tolist()), self._doubt(vectors[at]))
 
     def _doubt(self, vector: Vectors) -> str:
         stages = self._artefact.stages

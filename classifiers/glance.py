@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from classifiers.appeals import without_appeals
 from classifiers.artefact import Artefact
 from classifiers.features import lexical_of
-from classifiers.heads.inputs import Inputs
+from classifiers.heads.inputs import Floats, Inputs
 from classifiers.memory import Memory
+from classifiers.readings import lower, readings
 from classifiers.static import StaticEmbedder
 from classifiers.text import cut_of, digest
 from classifiers.turns import Chances, prefixes
@@ -38,6 +38,7 @@ class Glances:
         """`artefact` has stages."""
         assert artefact.stages is not None
         self._quick, self._scale, self._static = artefact.stages.quick, artefact.blend.scale, static
+        self._models = artefact.manifest.heads
         self._seen: Memory[Glimpse] = Memory(most)
 
     def glance(self, turns: Sequence[str]) -> Glance:
@@ -53,6 +54,14 @@ class Glances:
         return found
 
     def _look(self, turn: str) -> Glimpse:
-        asked = without_appeals(turn)
+        read = [self._ends(asked) for asked in readings(turn)]
+        if len(read) == 1:
+            return Glimpse(*map(tuple, read[0].tolist()))
+        # Where the full gain of each reading lies between its ends, the lower of them lies between the lower ends.
+        ends = np.stack(read, axis=1)
+        return Glimpse(*(tuple(rows[lower(rows, self._models)].tolist()) for rows in ends))
+
+    def _ends(self, asked: str) -> Floats:
+        """Chances of one reading, [3, models]: likely, low, high."""
         inputs = Inputs(self._static.vector(cut_of(asked))[None, :], lexical_of(asked)[None, :])
-        return Glimpse(*map(tuple, self._scale.apply(np.vstack(self._quick.ends(inputs))).tolist()))
+        return self._scale.apply(np.vstack(self._quick.ends(inputs)))

@@ -16,7 +16,7 @@ from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read
 from classifiers.outside import outside
 from classifiers.question import Question
 from classifiers.report import Report
-from classifiers.score import gain, known_inputs
+from classifiers.score import as_served, gain, known_inputs
 from classifiers.stages import MISS, nearest, static_inputs
 from classifiers.tiered import Tiered, gains_of, measure_tiered
 from classifiers.train import open_store
@@ -111,7 +111,8 @@ def measure(
     store = open_store(cache_dir, embedder, threads, progress)
     texts = outcomes.prompts.texts
     inputs = known_inputs(opened, texts, store)
-    p_good = opened.blend.p_good(inputs)
+    whole = opened.blend.p_good(inputs)
+    p_good = as_served(opened, texts, store, whole)
     first, last = first_and_last(opened.manifest.heads)
     pair = quality[:, first], quality[:, last]
     orders: dict[str, Floats | None] = {"turnout": gain(p_good, opened.manifest.heads)}
@@ -126,7 +127,7 @@ def measure(
     believed = {model: _chances(*of_model, resamples) for model, of_model in believable.items()}
     return Measured(
         artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=_coverage(opened, texts, inputs),
-        familiar_level=1 - MISS, quick=_quick(opened, texts, inputs, p_good, pair),
+        familiar_level=1 - MISS, quick=_quick(opened, texts, inputs, whole, pair),
         routers=routers, chances=believed, curves=_curves(orders, pair, believable),
     )  # fmt: skip
 

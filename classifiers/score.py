@@ -4,12 +4,15 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from classifiers import artefact
 from classifiers.artefact import Artefact
 from classifiers.embed_store import EmbedStore, Progress
 from classifiers.encoder import DEFAULT_NAME
 from classifiers.heads.inputs import Floats, Inputs, read_inputs
 from classifiers.outcomes import Prompts, first_and_last, read_prompts
+from classifiers.readings import lower, readings
 from classifiers.train import open_store
 
 
@@ -37,7 +40,18 @@ def score(
 
 def chances(opened: Artefact, texts: Sequence[str], store: EmbedStore) -> Floats:
     """Calibrated P(good) of each prompt, [n, models]. Raises ArtefactRefused where the encoder is another one."""
-    return opened.blend.p_good(known_inputs(opened, texts, store))
+    return as_served(opened, texts, store, opened.blend.p_good(known_inputs(opened, texts, store)))
+
+
+def as_served(opened: Artefact, texts: Sequence[str], store: EmbedStore, p_good: Floats) -> Floats:
+    """`p_good` [n, models] of the turns as they are, with those of the other reading where that promises less gain."""
+    again = [(at, other) for at, text in enumerate(texts) for other in readings(text)[1:]]
+    served = p_good.copy()
+    others = [other for _, other in again]
+    for (at, _), row in zip(again, opened.blend.p_good(known_inputs(opened, others, store)), strict=True):
+        both = np.stack([p_good[at], row])
+        served[at] = both[lower(both, opened.manifest.heads)]
+    return served
 
 
 def known_inputs(opened: Artefact, texts: Sequence[str], store: EmbedStore) -> Inputs:

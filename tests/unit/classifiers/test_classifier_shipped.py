@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pytest
+from blind_appeals import LEARNED as BLIND
 from fresh_appeals import FAMILIES, LEARNED, OPENINGS
 from suffixes import suffixes
 
@@ -151,10 +152,10 @@ def test_wording_moves_at_most_one_decision_in_twenty(shipped: Estimator, p_good
 
 
 async def side_by_side(shipped: Estimator, texts: list[str]) -> dict[str, Mapping[str, float]]:
-    """P(good) of each text, as many at once as the embedder lets wait."""
+    """P(good) of each text, as many at once as the embedder lets wait where each is read twice."""
     rows: dict[str, Mapping[str, float]] = {}
-    for at in range(0, len(texts), 48):
-        asked = texts[at : at + 48]
+    for at in range(0, len(texts), 32):
+        asked = texts[at : at + 32]
         found = await asyncio.gather(*(shipped.estimate(Question((text,)), within_s=60.0) for text in asked))
         rows |= {text: one.p_good for text, one in zip(asked, found, strict=True)}
     return rows
@@ -194,8 +195,13 @@ def test_appeals_in_words_that_nothing_was_taught_from_move_at_most_one_easy_pro
     assert share_moved(shipped, p_good, fresh) <= 0.02
 
 
-def test_demands_in_the_words_of_hard_subjects_move_at_most_one_easy_prompt_in_five(shipped: Estimator, p_good):
-    assert share_moved(shipped, p_good, [f"{{}} {text}" for texts in LEARNED.values() for text in texts]) <= 1 / 5
+@pytest.mark.parametrize("demands", [[text for texts in LEARNED.values() for text in texts], BLIND])
+def test_demands_in_the_words_of_hard_subjects_move_at_most_one_easy_prompt_in_twelve(
+    shipped: Estimator, p_good, demands: list[str]
+):
+    """The goal is one in fifty, and it is missed: README.md has what was measured. The second list was written before the
+    rules that are held against it, by somebody who did not know how appeals are told."""
+    assert share_moved(shipped, p_good, [f"{{}} {text}" for text in demands]) <= 1 / 12
 
 
 @pytest.mark.parametrize(

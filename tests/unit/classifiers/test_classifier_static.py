@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from blind_appeals import TASKS
 from fresh_appeals import FAMILIES, OPENINGS
 
 from classifiers import pool
 from classifiers.appeals import without_appeals
 from classifiers.encoder import EncoderMissing, find_encoder
+from classifiers.readings import readings
 from classifiers.sense import content, open_sense
 from classifiers.sense_train import TASK, fit, read_examples
 from classifiers.static import TABLE, open_static
@@ -95,16 +97,16 @@ def test_the_weights_are_those_that_the_examples_give(tmp_path):
 EASY = ("What is the capital of France?", "How many hours are in a day?", "Translate 'see you soon' into French.")
 
 
-def test_half_of_the_appeals_of_families_that_were_never_taught_are_cut_off():
+def test_seven_in_ten_appeals_of_families_that_were_never_taught_are_cut_off_or_read_apart():
     taught = {one.text for one in read_examples()}
     fresh = [text for texts in FAMILIES.values() for text in texts]
     assert not taught & set(fresh)
 
-    cut = [without_appeals(f"{easy} {text}") == easy for text in fresh for easy in EASY]
-    opened = [without_appeals(f"{text} {easy}") == easy for text in OPENINGS for easy in EASY]
+    apart = [readings(f"{easy} {text}")[-1] == easy for text in fresh for easy in EASY]
+    opened = [readings(f"{text} {easy}")[-1] == easy for text in OPENINGS for easy in EASY]
 
-    assert np.mean(cut) > 0.5
-    assert np.mean(opened) > 0.5
+    assert np.mean(apart) > 0.7
+    assert np.mean(opened) > 0.7
 
 
 FOLLOWING = (
@@ -136,5 +138,7 @@ def test_hardly_a_sentence_that_belongs_to_the_task_is_taken_for_an_appeal():
     assert {one.text for one in read_examples()} & set(FOLLOWING) == set()
 
     lost = [text for text in FOLLOWING if text not in without_appeals(f"What would you do with a parrot? {text}")]
+    blind = [text for task, text in TASKS if text not in without_appeals(f"{task} {text}")]
 
     assert len(lost) <= 2, lost
+    assert len(blind) <= 1, blind

@@ -1,0 +1,140 @@
+"""How else a turn can be read: without sentences at its ends that ask nothing and share nothing with what is asked.
+
+"What is the capital of France? The committee consists of logicians." may mean its second sentence, so nothing is cut off. But
+what asks nothing must not buy the large model: of both readings the one with the lower gain counts.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from classifiers.appeal_tokens import Token, Tokens
+from classifiers.appeal_words import ADDRESS, APPEAL, PLAIN
+from classifiers.appeals import without_appeals
+from classifiers.heads.inputs import Floats
+from classifiers.lexicon import GROUPS
+from classifiers.outcomes import first_and_last
+from classifiers.reading_words import MANNER, OBLIGES, ORDERS, ORDERS_IN_S, QUESTION, REFERS, REPLY, SKIPPED
+from classifiers.sense import content
+
+_MOST_CHARS = 1024  # in more than this a sentence weighs little
+_OPTION = re.compile(r"^\s*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
+_STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
+_MARKED_UP = re.compile(r"```|\"\"\"|'''|[$\\\\]")
+_TWO = re.compile(r"[.!?…][*'\")\]}>]*\s+\S|\n\s*\S|\w\s+[A-Z][a-z]")  # where a second sentence may begin
+_FEWEST_WORDS = 3
+_DATA = re.compile(r"[\d`\"“$\\{}\[\]=<>]")
+
+
+def readings(turn: str) -> tuple[str, ...]:
+    """What the turn asks, without appeals; and its core where that is something else."""
+    asked = without_appeals(turn)
+    other = core(asked)
+    return (asked,) if other == asked else (asked, other)
+
+
+def lower(rows: Floats, models: Sequence[str]) -> int:
+    """Which of these chances, [readings, models], promises the least gain of the large model over the small one."""
+    first, last = first_and_last(models)
+    return int(np.argmin(rows[:, last] - rows[:, first]))
+
+
+def core(asked: str) -> str:
+    """`asked`, whose appeals are gone already, without such sentences; itself where there is none.
+
+    >>> core("What is the capital of France? The committee consists of logicians.")
+    'What is the capital of France?'
+    >>> core("Sort the names. Then prove that no sort is faster.")
+    'Sort the names. Then prove that no sort is faster.'
+    """
+    if len(asked) > _MOST_CHARS or not _TWO.search(asked):
+        return asked
+    if _MARKED_UP.search(asked) or len(_OPTION.findall(asked)) > 1:
+        return asked
+    tokens = Tokens(asked)
+    many = len(tokens)
+    while _shorten(tokens):
+        pass
+    return asked if len(tokens) == many else tokens.text(0, len(tokens))
+
+
+def _shorten(tokens: Tokens) -> bool:
+    """Takes such sentences off one end."""
+    if (end := _idle_end(tokens)) < len(tokens):
+        tokens.last = tokens.first + end
+        return True
+    start = _idle_opening(tokens)
+    tokens.first += start
+    return start > 0
+
+
+def _idle_end(tokens: Tokens) -> int:
+    """Where the last sentences begin that ask nothing: as few of them as share nothing with what remains."""
+    end = many = len(tokens)
+    for at in range(many - 1, 0, -1):
+        if _begins(tokens[at - 1], tokens[at]):
+            if not _asks_nothing(tokens, at, end):
+                break
+            if _is_other(tokens, (at, many), (0, at)):
+                return at
+            end = at
+    return many
+
+
+def _idle_opening(tokens: Tokens) -> int:
+    """Where the text goes on after such first sentences, if nothing in it means them."""
+    start, many = 0, len(tokens)
+    for at in range(1, many):
+        if _is_apart(tokens[at - 1], tokens[at]):
+            if not _asks_nothing(tokens, start, at):
+                break
+            if _is_other(tokens, (0, at), (at, many)) and not _refers(tokens, at, many):
+                return at
+            start = at
+    return 0
+
+
+def _begins(before: Token, token: Token) -> bool:
+    """A sentence: apart from the one before, or with a capital and a word that it might begin with."""
+    if _is_apart(before, token):
+        return True
+    opens = token.word in MANNER or token.word in PLAIN or token.word in ORDERS
+    return opens and token.text.istitle() and len(token.text) > 1 and before.text[-1].isalnum()
+
+
+def _is_apart(before: Token, token: Token) -> bool:
+    """After a stop, or in a new line."""
+    return token.new_line or bool(_STRONG.search(before.text))
+
+
+def _is_other(tokens: Tokens, part: tuple[int, int], rest: tuple[int, int]) -> bool:
+    """Whether the rest asks something, and of nothing that the part speaks of."""
+    return _asks(tokens.part(*rest)) and not content(tokens.text(*part)) & content(tokens.text(*rest))
+
+
+def _refers(tokens: Tokens, start: int, end: int) -> bool:
+    return any(token.word in REFERS for token in tokens.part(start, end))
+
+
+def _asks_nothing(tokens: Tokens, start: int, end: int) -> bool:
+    """A sentence that orders how to answer, or a statement without figures that is no requirement."""
+    text, part = tokens.text(start, end), tokens.part(start, end)
+    words = [token.word for token in part if token.word and token.word not in SKIPPED]
+    if "?" in text or _DATA.search(text) or len(words) < _FEWEST_WORDS:
+        return False
+    opens, follow = words[0], set(words[1:3])
+    return opens in MANNER or bool(follow & REPLY) or (_states(opens) and not follow & OBLIGES)
+
+
+def _states(opens: str) -> bool:
+    many = opens.endswith("s") and opens not in ORDERS_IN_S
+    return opens not in ORDERS and (opens in PLAIN or opens in ADDRESS or opens in APPEAL or many)
+
+
+def _asks(tokens: list[Token]) -> bool:
+    """A question, an order, or small talk."""
+    opens = [token.word for at, token in enumerate(tokens) if at == 0 or _begins(tokens[at - 1], token)]
+    if any("?" in token.text for token in tokens) or any(word in QUESTION or word in ORDERS for word in opens):
+        return True
+    return bool(opens) and (opens[0] in GROUPS["greeting"] or len(tokens) <= 3)

@@ -1,0 +1,125 @@
+"""A turn is read as it is and without what asks nothing at its ends; of both readings the lower one counts."""
+
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from blind_appeals import TASKS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_classifier_shipped import EASY, HARD
+
+from classifiers import artefact
+from classifiers.artefact import Artefact
+from classifiers.estimator import Estimator
+from classifiers.question import Question
+from classifiers.readings import core, lower, readings
+from classifiers.score import as_served
+
+ASKED, IDLE = "What is the capital of France?", "The committee consists of number theorists."
+TURN = f"{ASKED} {IDLE}"
+WORDS = st.lists(st.sampled_from([*TURN.split(), "Prove", "it", "Then", "x = 3", "\n", "hi", "Sort", "the names."]))
+
+
+@pytest.mark.parametrize(
+    "text", [TURN, f"{IDLE} {ASKED}", f"{IDLE} {ASKED} Handle it like a proof in topology.", f"{ASKED} {IDLE} {IDLE}"]
+)
+def test_what_asks_nothing_is_left_out_at_either_end(text: str):
+    assert core(text) == ASKED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ASKED} Prove that no larger one exists.",  # asks
+        f"{ASKED} Who founded the committee?",
+        f"{ASKED} The committee has 12 members.",  # tells a number
+        f"{ASKED} The French capital has a committee.",  # speaks of the same
+        f"{IDLE} Why do they meet?",  # is spoken of
+        f"{ASKED} It must be told in verse.",  # is a requirement
+        f"The town is old. {IDLE}",  # nothing else asks either
+        "Which holds?\nA. The committee consists of logicians.\nB. It consists of poets.",
+        f"```\n{TURN}\n```",
+    ],
+)
+def test_what_may_belong_to_the_task_stays(text: str):
+    assert core(text) == text
+
+
+def test_a_task_is_read_whole_where_its_sentences_ask_or_require_something():
+    kept = [one for one in TASKS if core(" ".join(one)) == " ".join(one)]
+
+    assert len(kept) >= len(TASKS) / 2
+    assert all(core(text) == text for text in (*EASY, *HARD))
+
+
+@settings(max_examples=200, deadline=None)
+@given(WORDS)
+def test_a_core_is_a_part_of_the_text_and_has_no_core_of_its_own(words: list[str]):
+    text = " ".join(words)
+    found = core(text)
+
+    assert found in text
+    assert core(found) == found
+    assert bool(found.strip()) == bool(text.strip())
+
+
+@given(st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=1, max_size=4))
+def test_the_lower_reading_is_the_one_with_the_least_gain(rows: list[tuple[float, ...]]):
+    chances = np.array(rows)
+
+    assert chances[lower(chances, ("a", "b", "c")), [0, 2]] @ [-1, 1] == min(row[2] - row[0] for row in rows)
+
+
+def gain(row) -> float:
+    return row["large"] - row["small"]
+
+
+async def test_both_readings_are_embedded_and_the_lower_one_counts(trained: Artefact, embedder):
+    counting = embedder()
+    estimator = Estimator(trained, counting)
+
+    both = await estimator.estimate(Question((TURN,)), 5)
+
+    # Without the full stop between them there is one reading alone.
+    alone = [(await Estimator(trained, embedder()).estimate(Question((text,)), 5)).p_good for text in (ASKED,)]
+    assert counting.asked == [TURN, ASKED]
+    assert gain(both.p_good) <= gain(alone[0]) + 1e-9
+    assert estimator.numbers(Question((TURN,)))() is not None
+
+
+@pytest.mark.parametrize("order", list(permutations(range(2))))
+async def test_the_readings_may_be_embedded_in_any_order(trained: Artefact, embedder, order: tuple[int, ...]):
+    held = embedder(holds=True)
+    estimator = Estimator(trained, held)
+    await estimator.estimate(Question((TURN,)), 0)
+    waiting = list(held.open)
+
+    held.open[:] = [waiting[order[0]]]
+    held.release()
+    half = await estimator.estimate(Question((TURN,)), 0)
+    held.open[:] = [waiting[order[1]]]
+    held.release()
+    whole = await estimator.estimate(Question((TURN,)), 0)
+
+    assert half.abstains
+    assert whole.p_good == (await Estimator(trained, embedder()).estimate(Question((TURN,)), 5)).p_good
+    assert len(held.asked) == len(readings(TURN)) == 2
+
+
+async def test_a_score_on_disk_is_that_of_the_gateway(trained: Artefact, embedder, saved: Path):
+    class Store:
+        def vectors(self, texts):
+            return np.array([np.asarray(embedder().submit(text).result()) for text in texts]).reshape(len(texts), -1)
+
+    opened = artefact.load(saved)
+    texts = [TURN, ASKED, HARD[0]]
+    from classifiers.score import chances
+
+    found = chances(opened, texts, Store())
+
+    for text, row in zip(texts, found, strict=True):
+        served = await Estimator(trained, embedder()).estimate(Question((text,)), 5)
+        assert np.allclose(list(served.p_good.values()), row, atol=1e-4)
+    assert as_served(opened, texts, Store(), found).tolist() == found.tolist()
