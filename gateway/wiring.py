@@ -77,7 +77,9 @@ def build_gateway(settings: Settings) -> Built:
         experiments=experiments,
         store=sharing.store,
     )
-    gateway.shadows = shadows = open_shadows(settings, lambda: gateway.live, observer, decisions)
+    gateway.shadows = shadows = open_shadows(
+        settings, lambda: gateway.live, observer, decisions, lambda: gateway.door.in_flight
+    )
     shadows.policy_loaded(live)
     reloader = Reloader(gateway, path, builder.opened, text)
     keepers = () if decisions is None else (decisions.aclose,)

@@ -33,6 +33,12 @@ KEEP_S = 5.0
 """Between two writes to disk: what the end of the process by SIGKILL loses of evidence at most; of money nothing."""
 
 
+PATIENCE_S = 0.25
+"""How long requests inside go before what waits here."""
+
+GLANCE_S = 0.005
+
+
 class Asking(Protocol):
     """Who asks: a request at the door."""
 
@@ -45,7 +51,7 @@ class Asking(Protocol):
 
 class Shadows:
     """`live` is what is in force. `shelf` None: nothing outlives the process. `keeps` takes records for the log of decisions,
-    `ended` hears what became of each drawn request."""
+    `inside` tells how many requests are being answered, `ended` hears what became of each drawn request."""
 
     def __init__(  # noqa: PLR0917  what shadows work with
         self,
@@ -56,9 +62,11 @@ class Shadows:
         ended: Ended,
         keeps: Callable[[ShadowRecord], object],
         shelf: Shelf | None = None,
+        inside: Callable[[], int] = lambda: 0,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._live = live
+        self._inside = inside
         self._reach, self._till, self._comparer, self._ended = reach, till, comparer, ended
         self._keeps, self._shelf, self._now = keeps, shelf, now
         self._lines: dict[str, Line] = {}
@@ -116,9 +124,17 @@ class Shadows:
             while True:
                 await self._woken.wait()
                 self._woken.clear()
+                await self._let_requests_pass()
                 for line in list(self._lines.values()):
                     while (errand := line.next()) is not None:
                         tasks.create_task(line.serve(self._live(), errand), name=f"shadow-{line.plan.name}")
+
+    async def _let_requests_pass(self) -> None:
+        """Work for comparison begins in the gaps between requests, where there are any."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE_S
+        while self._inside() and loop.time() < until:  # noqa: ASYNC110  nobody announces a gap
+            await asyncio.sleep(GLANCE_S)
 
     async def aclose(self) -> None:
         """What is known is kept. Nothing is under way any more."""

@@ -20,7 +20,11 @@ from gateway.telemetry.observe import Observer
 
 
 def open_shadows(
-    settings: Settings, live: Callable[[], Live], observer: Observer, decisions: DecisionLog | None
+    settings: Settings,
+    live: Callable[[], Live],
+    observer: Observer,
+    decisions: DecisionLog | None,
+    inside: Callable[[], int],
 ) -> Shadows:
     """With connections of their own. Raises BadSettings where their folder cannot be written."""
     folder = settings.shadows_dir
@@ -38,4 +42,5 @@ def open_shadows(
         observer.shadow_ended,
         (lambda _: None) if decisions is None else decisions.compared,
         shelf,
+        inside,
     )

@@ -250,3 +250,21 @@ async def test_a_comparison_is_a_record_of_numbers_beside_its_request(tmp_path: 
         "edit": 1,
     }
     assert msgspec.json.decode(msgspec.json.encode(found))["twice"] == 1
+
+
+async def test_a_reload_brings_a_shadow_in_and_takes_it_away_and_a_bad_one_changes_nothing(tmp_path: Path):
+    async with fake_upstream(chat_either("one")) as primary, fake_upstream(chat_either("one")) as shadow:
+        without = policy(primary.base, shadow.base, sample="")
+        async with running_gateway(without, tmp_path) as gateway:
+            await asked(gateway.port, CHATS[0], False)
+            for text, drawn in (
+                (policy(primary.base, shadow.base), 1),
+                (policy(primary.base, shadow.base, of="nobody"), 2),
+                (without, 2),
+            ):
+                gateway.policy.write_text(text)
+                await gateway.reloader.reload()
+                await asked(gateway.port, CHATS[0], False)
+                await gateway.until(lambda _: not gateway.gateway.shadows.busy)
+                assert len(shadow.received) == drawn
+            assert gateway.gateway.shadows.chapters == {}

@@ -8,22 +8,35 @@ import pytest
 from typer.testing import CliRunner
 
 from backends.messages import ChatRequest, Delta, Finish, Usage, Wire
-from backends.transport import TransportError
+from backends.transport import FastTransport, TransportError
+from backends.upstream import Load, Prepared, UpstreamCall
 from gateway.cli import app
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
 from gateway.request.identity import BadSettings
+from gateway.request.judge import Judged
+from gateway.request.settlement import Settlement
 from gateway.shadows import narrow
-from gateway.shadows.ask import Told, hear, most_microusd, spent_microusd
+from gateway.shadows.ask import LOWEST, Told, hear, most_microusd, spent_microusd
 from gateway.shadows.capture import MOST_BYTES, Capture, joined, said_in
 from gateway.shadows.chapter import Chapter, counted
 from gateway.shadows.circuit import Circuit
 from gateway.shadows.compare import Comparer, NotCompared, edit_distance
+from gateway.shadows.keeper import Shadows
 from gateway.shadows.libraries import require
+from gateway.shadows.reach import Reach
 from gateway.shadows.shelf import Shelf
 from gateway.shadows.till import Till
-from policies.catalogue import Fits, Model, Price
+from gateway.telemetry.observe import NullObservation
+from policies.catalogue import Fits, Model, Price, Run
+from policies.decision import Call, Decision
 from policies.escalate.said import Said, Wanted
+from policies.estimates import Estimate
 from policies.facts import Facts
+from policies.policy import Policy, Route
 from policies.shadows.evidence import learnt
+from policies.shadows.plan import Shadow
+from policies.snapshot import Snapshot
 
 CHUNK = b'{"choices":[{"index":0,"delta":{"content":"%b"},"finish_reason":null}]}'
 
@@ -208,3 +221,105 @@ def test_the_command_tells_a_verdict_in_words_and_as_json(tmp_path: Path):
     assert told["findings"][0]["says"] == "differs"
     assert told["findings"][0]["excess"]["low"] > 0.5
     assert nothing.exit_code == 2
+
+
+class Engine:
+    """An upstream of this process that tells how it was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[UpstreamCall] = []
+
+    def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
+        return Prepared(tokens=3, exact=True, token_ids=(1, 2, 3), salt=salt)
+
+    async def start(self, call: UpstreamCall) -> Answers:
+        self.calls.append(call)
+        return Answers(Delta("Paris"), Finish("stop"), Usage(3, 1))
+
+    def load(self) -> Load:
+        return Load()
+
+    def resident_tokens(self, prepared: Prepared) -> int | None:
+        return None
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+REQUEST = ChatRequest(raw=b"{}", model="auto", messages=())
+SHADOW = Shadow(name="s", to="b", routes=frozenset({"r"}), sample=1.0)
+
+
+def live_of(engine: Engine) -> Live:
+    models = {"m": Model(name="m", at=("http://m",)), "b": Model(name="b", run=Run(weights="none"))}
+    route = Route(name="r", use="m")
+    policy = Policy(hash="0" * 16, name="p", models=models, routes=(route,), shadows=(SHADOW,))
+    replica = Replica("b", models["b"].replicas[0], "b", is_local=True, upstream=engine)
+    return Live(policy, {"m": (), "b": (replica,)})
+
+
+def shadows_of(live: Live, *, inside=lambda: 0) -> Shadows:
+    def never():
+        raise AssertionError("no encoder is needed")
+
+    reach = Reach(narrow.NarrowTransport(FastTransport()))
+    found = Shadows(lambda: live, reach, Till(None), Comparer(never), lambda *_: None, lambda _: None, inside=inside)
+    found.policy_loaded(live)
+    return found
+
+
+def hand_over(shadows: Shadows, live: Live) -> None:
+    """A request that `m` has answered."""
+    decision = Decision(steps=(Call("m", "r"),), route="r", reason="", policy_hash="")
+    judged = Judged(Facts(), Estimate(abstains="no"), decision, Snapshot(replicas={}), {})
+    drawn = shadows.drawn(live, Asks(), REQUEST, judged, b"tenant")
+    assert drawn is not None
+    drawn.capture.hear(Delta("Paris"))
+    drawn.capture.hear(Finish("stop"))
+    told = {"request_id": "r1", "dialect": "openai_chat", "tenant": "t", "stream": True, "status": 200, "attempts": 1}
+    shadows.settled(drawn, Settlement(**told, end="stop", duration_ms=1.0, answered_by=Call("m", "r")))
+
+
+class Asks:
+    def __init__(self) -> None:
+        self.headers: dict[str, str] = {}
+        self.observation = NullObservation()
+
+
+async def until(condition) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110  what is waited for does not announce itself
+            await asyncio.sleep(0)
+
+
+async def test_an_engine_of_this_process_is_asked_behind_everybody_with_a_prompt_that_is_nobody_elses():
+    engine = Engine()
+    live = live_of(engine)
+    shadows = shadows_of(live)
+    following = asyncio.create_task(shadows.follow(), name="follow")
+    hand_over(shadows, live)
+    await until(lambda: shadows.chapters["s"].results)
+    following.cancel()
+
+    (call,) = engine.calls
+    assert call.priority == LOWEST
+    assert call.prepared.salt not in (b"", b"tenant")
+    assert shadows.chapters["s"].results == {"compared": 1}
+    assert shadows.chapters["s"].evidence["exact"].shadow == {0: 1}
+
+
+async def test_requests_that_are_inside_go_before_a_call_for_comparison():
+    engine, inside = Engine(), [1]
+    live = live_of(engine)
+    shadows = shadows_of(live, inside=lambda: inside[0])
+    following = asyncio.create_task(shadows.follow(), name="follow")
+    hand_over(shadows, live)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    asked_meanwhile = len(engine.calls)
+    inside[0] = 0
+    await until(lambda: shadows.chapters["s"].results)
+    following.cancel()
+
+    assert asked_meanwhile == 0
+    assert len(engine.calls) == 1
