@@ -50,6 +50,7 @@ def assigned(found: Assignment) -> dict[str, Value]:
     """One evaluation of a feature flag. The unit is a digest already."""
     return {
         names.FLAG_KEY: found.experiment,
+        names.FLAG_PROVIDER: "turnout",
         names.FLAG_VARIANT: found.variant,
         names.FLAG_REASON: "split" if found.unit else "static",
         names.FLAG_CONTEXT: found.unit,

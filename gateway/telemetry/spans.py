@@ -76,9 +76,8 @@ class Spans:
         end = trace.decided_at
         events = [Event(names.FLAG_EVALUATION, attributes.assigned(found), end) for found in decision.assignments]
         known = attributes.decided(facts, decision, estimate, took_us, self._redactor)
-        return self._within(
-            trace, names.ROUTE_SPAN, known, started_at=end - (took_us or 0) * 1_000, ended_at=end, events=events
-        )
+        began = max(trace.started_at, end - (took_us or 0) * 1_000)
+        return self._within(trace, names.ROUTE_SPAN, known, started_at=began, ended_at=end, events=events)
 
     def _attempted(self, trace: RequestTrace, attempt: AttemptTrace) -> ReadableSpan:
         """A client that left is no error of the upstream."""
@@ -140,8 +139,8 @@ class Spans:
         """From the first content, which was held back from then on, until it was given up."""
         held_from = attempt.started_at + int((attempt.first_content_s or 0.0) * 1e9)
         known = attributes.judged(settlement) | {names.REASON: self._redactor.clean(settlement.reason)}
-        end = max(attempt.ended_at, held_from)
-        return self._within(trace, names.ESCALATE_SPAN, known, started_at=held_from, ended_at=end)
+        end = attempt.ended_at
+        return self._within(trace, names.ESCALATE_SPAN, known, started_at=min(held_from, end), ended_at=end)
 
     def _within(
         self,

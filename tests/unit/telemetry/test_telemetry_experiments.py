@@ -33,6 +33,7 @@ async def test_the_routes_span_has_an_event_for_each_experiment_with_its_propens
     assert [event.name for event in route.events] == ["feature_flag.evaluation"] * 2
     assert dict(route.events[0].attributes) == {
         "feature_flag.key": "second",
+        "feature_flag.provider.name": "turnout",
         "feature_flag.result.variant": "treat",
         "feature_flag.result.reason": "split",
         "feature_flag.context.id": "0123abcd",
