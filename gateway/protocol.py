@@ -8,7 +8,7 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 
 import asyncio
 from array import array
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn._types import ASGISendEvent
@@ -23,6 +23,8 @@ READ_BYTES = 262_144
 
 CROWD = 128
 """Connections beyond the limit whose requests are refused in words; whoever comes behind them is hung up on."""
+
+STATUS_LINE = b"HTTP/1.1 "
 
 OFFER = frozenset((b"connection", b"upgrade", b"http2-settings"))
 """What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
@@ -42,6 +44,42 @@ class PlainParser(httptools.HttpRequestParser):
             self._protocol.read_again(bytes(data[offer.args[0] :]))
 
 
+class HeadWithBody:
+    """The transport of one connection, on which the head of an answer leaves in one piece with what follows it in the same turn
+    of the event loop. Two pieces would be two calls of the system here, and two at whoever reads them."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+        self.is_closing, self.get_extra_info = transport.is_closing, transport.get_extra_info
+
+    def write(self, data: bytes) -> None:
+        """As RequestResponseCycle writes: a head is one piece, and the first of its answer."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(STATUS_LINE):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._transport.set_protocol(protocol)
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """`limits` is set by `bounded_by`. The exact bound on the head's size is `ingress`'s; this one bounds memory."""
 
@@ -57,6 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
         super().connection_made(transport)
+        self.transport = cast(asyncio.Transport, HeadWithBody(transport, self.loop))
         crowd = len(self.connections) - self.limits.connections
         if crowd > CROWD:
             transport.abort()
