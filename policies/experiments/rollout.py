@@ -168,7 +168,7 @@ def rank(standing: Standing) -> tuple[int, int, int, float]:
 def told(standing: Standing, experiment: Experiment, canaries: int, now: float) -> str:
     """How it stands, in words with its numbers."""
     if standing.state == "promoted":
-        return f"done: everybody has the change ({standing.why})"
+        return f"done, everybody has the change: {standing.why}; write it into the policy file and take the rollout out"
     if standing.state == "stopped":
         return f"rolled back, nobody has the change: {standing.why}"
     share = share_of(standing)

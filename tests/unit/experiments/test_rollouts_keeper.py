@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 from experiment_world import Clock, Requests, policy
 
+from gateway.experiments.bench import Bench, Over
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.keeper import Keeper
 from gateway.experiments.shelf import Order, Shelf
 from gateway.experiments.telling import told_rollout
 from gateway.state.shared_evidence import SharedEvidence
 from gateway.state.store import Store
+from policies.experiments.trial import Exposure
 
 POLICY = """policy: 1
 models: {m: {at: "http://127.0.0.1:9001/v1"}}
@@ -170,6 +172,33 @@ async def test_an_order_that_does_not_fit_changes_nothing(clock: Clock) -> None:
 
     assert chapter(keeper).standing == before
     assert await obeyed(keeper, "abort", clock.now, "other") is None
+
+
+def test_units_of_the_canary_that_get_lost_hold_it() -> None:
+    found, bench = policy(POLICY).experiments[0], Bench()
+    bench.load((found,), {}, 0.0)
+    for number in range(3_000):
+        exposure = Exposure("next", "control", f"u{number}", {"control": 0.5, "canary": 0.5})
+        bench.take((Over(at=0.0, tenant="t", request_id=str(number), exposures=(exposure,), values={}),), 0.0)
+    bench.judge(1.0)
+
+    standing = bench.chapters["next"].standing
+    assert (standing.state, bench.forced, bench.ramps["next"][-1]["canary"]) == ("held", {}, 0.25)
+    assert "do not get the units that they should" in standing.why
+
+
+async def test_other_steps_in_the_file_are_gone_on_with_and_another_change_begins_anew(clock: Clock) -> None:
+    keeper, requests = keeping(clock)
+    await asked(keeper, requests, 40)
+    before = chapter(keeper).trial.requests
+    keeper.policy_loaded(policy(POLICY.replace("{traffic: 25%,", "{traffic: 5%, for: 1h}\n      - {traffic: 30%,")))
+    await keeper.step()
+    assert (chapter(keeper).standing.step, keeper.ramps["next"][-1]["canary"]) == (1, 0.3)
+    assert chapter(keeper).trial.requests == before
+
+    keeper.policy_loaded(policy(POLICY.replace("serves: other", "serves: third")))
+    await keeper.step()
+    assert (chapter(keeper).standing.step, chapter(keeper).trial.requests) == (0, {})
 
 
 async def test_two_gateways_climb_by_what_both_saw_and_roll_back_together(clock: Clock, store_url: str) -> None:

@@ -222,7 +222,10 @@ def test_other_steps_go_on_from_the_share_that_was_reached() -> None:
             "held at step 2 of 5, 5% of the units have the change: cost",
         ),
         (Standing("stopped", CONTROL, "errors"), "rolled back, nobody has the change: errors"),
-        (Standing("promoted", CANARY, "every step is done"), "done: everybody has the change (every step is done)"),
+        (
+            Standing("promoted", CANARY, "every step is done"),
+            "done, everybody has the change: every step is done; write it into the policy file and take the rollout out",
+        ),
     ],
 )
 def test_how_it_stands_is_told_in_words(standing: Standing, words: str) -> None:
