@@ -19,7 +19,7 @@ from pathlib import Path
 
 from loadtests.ledger import add_row
 from loadtests.overhead import rounds
-from loadtests.overhead.contenders import Command, Contender, found, ours, started, upstream
+from loadtests.overhead.contenders import BY_DIFFICULTY, BY_NAME, Command, Contender, found, ours, started, upstream
 from loadtests.overhead.cores import Cores, two_cores
 from loadtests.overhead.report import cell, goals, lines
 from loadtests.overhead.soak import soak
@@ -42,7 +42,17 @@ def race(options: argparse.Namespace, cores: Cores) -> dict[str, rounds.Figures]
             if name == "turnout" or not options.quick:
                 results[name] |= rounds.crowded(one.server, cores)
             results[name] |= {"startup_s": one.startup_s, "rss_mb": one.server.rss_mb()}
+    results["turnout"] |= {
+        "startup_s": alone_startup_s(cores),
+        "startup_with_encoder_s": there["turnout"].startup_s,
+    }
     return results
+
+
+def alone_startup_s(cores: Cores) -> float:
+    """Of Turnout where no model is in the process, not even the classifier's encoder."""
+    with standing({"turnout": ours(BY_NAME)}, cores) as (there, _):
+        return there["turnout"].startup_s
 
 
 @contextmanager
@@ -61,7 +71,7 @@ def standing(commands: Mapping[str, Command], cores: Cores) -> Iterator[tuple[di
 
 
 def soaked(options: argparse.Namespace, cores: Cores) -> rounds.Figures:
-    with standing({"turnout": ours}, cores) as (there, _):
+    with standing({"turnout": ours(BY_DIFFICULTY)}, cores) as (there, _):
         return soak(there["turnout"].server, options.minutes * 60, cores)
 
 

@@ -14,7 +14,7 @@ from loadtests.overhead.cores import Cores
 from loadtests.overhead.wire import KEY
 from loadtests.servers import Server, free_port, running, turnout, uvicorn
 
-POLICY = """policy: 1
+MODELS = """policy: 1
 models:
   small:
     at: ["{upstream}/v1", "{other}/v1"]
@@ -25,10 +25,22 @@ models:
     serves: m
     price: {{input: $3/M, output: $15/M}}
 routes:
-  - name: default
+"""
+
+BY_DIFFICULTY = (
+    MODELS
+    + """  - name: default
     choose: {{by: difficulty, among: [small, large], target: {{cost: 40% of large}}, when_unsure: large}}
 conversations: {{may_move: up}}
 """
+)
+
+BY_NAME = (
+    MODELS
+    + """  - {{name: default, use: small, fallback: [large]}}
+"""
+)
+"""The same without a classifier: nothing of this process is a model."""
 
 NGINX = """daemon off;
 master_process off;
@@ -54,7 +66,7 @@ http {{
 }}
 """
 
-READY_S = 30.0
+READY_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -77,19 +89,22 @@ Command = Callable[[Upstream, int, Path], tuple[list[str], dict[str, str], str]]
 """Arguments, environment and the path that answers 200 when it is ready; of a port and a folder to write to."""
 
 
-def ours(upstream: Upstream, port: int, folder: Path) -> tuple[list[str], dict[str, str], str]:
-    """Keys, difficulty, prefix affinity between two replicas, prices, metrics, one trace in a hundred, a line of log for each
-    request."""
-    policy, keys = folder / "policy.yaml", folder / "keys.json"
-    policy.write_text(POLICY.format(upstream=upstream.url, other=upstream.other))
-    keys.write_text(json.dumps([{"hash": hashlib.sha256(KEY.encode()).hexdigest(), "tenant": "acme"}]))
-    env = {
-        "TURNOUT_KEYS_FILE": str(keys),
-        "TURNOUT_TELEMETRY__TRACES": "otlp",
-        "TURNOUT_TELEMETRY__SAMPLED": "0.01",
-        "TURNOUT_TELEMETRY__OTLP_ENDPOINT": upstream.url,
-    }
-    return turnout(str(policy), port), env, "/readyz"
+def ours(policy: str) -> Command:
+    """Keys, prefix affinity between two replicas, prices, metrics, one trace in a hundred, a line of log for each request."""
+
+    def command(upstream: Upstream, port: int, folder: Path) -> tuple[list[str], dict[str, str], str]:
+        file, keys = folder / "policy.yaml", folder / "keys.json"
+        file.write_text(policy.format(upstream=upstream.url, other=upstream.other))
+        keys.write_text(json.dumps([{"hash": hashlib.sha256(KEY.encode()).hexdigest(), "tenant": "acme"}]))
+        env = {
+            "TURNOUT_KEYS_FILE": str(keys),
+            "TURNOUT_TELEMETRY__TRACES": "otlp",
+            "TURNOUT_TELEMETRY__SAMPLED": "0.01",
+            "TURNOUT_TELEMETRY__OTLP_ENDPOINT": upstream.url,
+        }
+        return turnout(str(file), port), env, "/readyz"
+
+    return command
 
 
 def plain(upstream: Upstream, port: int, folder: Path) -> tuple[list[str], dict[str, str], str]:
@@ -140,7 +155,7 @@ KNOWN: Mapping[str, tuple[str, Callable[[str], Command]]] = {
 
 def found(paths: Mapping[str, str]) -> dict[str, Command]:
     """Everybody who can be started here. `paths` tells where a program is that is not on the PATH, by its name."""
-    peers: dict[str, Command] = {"turnout": ours, "plain_httpx": plain}
+    peers: dict[str, Command] = {"turnout": ours(BY_DIFFICULTY), "plain_httpx": plain}
     for name, (program, start) in KNOWN.items():
         path = paths.get(program) or shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
         if path:
