@@ -31,7 +31,7 @@ class ToldShadow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def told_of(chapter: Chapter) -> ToldShadow:
-    """Reckons the intervals: some milliseconds for each rung."""
+    """Reckons the intervals: up to a quarter of a second for a rung with many different values."""
     found = findings(chapter.evidence, PRIMARY, chapter.to)
     pairs = chapter.compared
     return ToldShadow(

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 BETS = tuple([0.9 * 2 ** (-k / 2) for k in range(20)])
 """Parts of what a gambler can lose at once."""
 
-HALVINGS = 40
+HALVINGS = 20
+"""The ends of an interval are known to a millionth of the range."""
 
 Counts = Mapping[int, int]
 """How often each value came, in percent."""

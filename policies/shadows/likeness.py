@@ -9,7 +9,7 @@ from policies.escalate.shape import misshapen, read
 from policies.shadows.plan import Comparison
 
 MOST_WORDS = 2_000
-"""Of each answer that are compared word by word: two texts of that length cost 0.2 ms."""
+"""Of each answer that are compared word by word: two texts of 10 KB cost 0.7 ms."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NOISE = re.compile(r"[\W_]+")
