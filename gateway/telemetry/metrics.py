@@ -1,13 +1,14 @@
 """Prometheus metrics of one process, with bounded series; nothing global is registered."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
 from threading import Lock
 
-from prometheus_client import Metric, generate_latest
-from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client import Metric
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
@@ -17,6 +18,8 @@ from gateway.telemetry.series import Series
 from policies.decision import Call
 from policies.experiments.plan import Assignment, Experiment
 from policies.policy import Choose
+
+as_openmetrics: Callable[[Collector], bytes] = generate_latest
 
 PLACE = re.compile(r"[\w.:\[\]-]{1,200}")
 
@@ -51,8 +54,9 @@ class Metrics:
 
     def page(self, *, exemplars: bool = False) -> bytes:
         """The exposition text: Prometheus text format 0.0.4, or OpenMetrics with exemplars."""
-        write = openmetrics.generate_latest if exemplars else generate_latest
-        return bytes(write(self))
+        if exemplars:
+            return as_openmetrics(self)
+        return "".join([series.text() for series in self._series.values()]).encode()
 
     def collect(self) -> Iterator[Metric]:
         """Families without `_created`, which would be a second series for each of ours."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.utils import floatToGoString
 
 from gateway.telemetry import names
+from gateway.telemetry.exposition import as_go_writes, heads, opening, written
 
 MAX_SERIES = 1_000
 """Label sets of one metric. A further one is counted under `other` in every label."""
@@ -26,6 +26,9 @@ class Number:
 
     def record(self, amount: float) -> None:
         self.value += amount
+
+    def numbers(self) -> Iterable[float]:
+        return (self.value,)
 
 
 class Spread:
@@ -46,8 +49,13 @@ class Spread:
     def exemplify(self, amount: float, trace_id: str) -> None:
         self.examples[bisect_left(self.bounds, amount)] = Exemplar({names.EXEMPLAR: trace_id}, amount, time.time())
 
+    def numbers(self) -> Iterable[float]:
+        """Of the lines: buckets, count, sum."""
+        buckets = list(accumulate(self.counts))
+        return (*buckets, buckets[-1], self.total)
+
     def add_to(self, family: HistogramMetricFamily, values: tuple[str, ...]) -> None:
-        ends = [*map(floatToGoString, self.bounds), "+Inf"]
+        ends = [*map(as_go_writes, self.bounds), "+Inf"]
         found = enumerate(zip(ends, accumulate(self.counts), strict=True))
         buckets = [(end, count, self.examples[n]) if n in self.examples else (end, count) for n, (end, count) in found]
         family.add_metric(values, buckets, self.total)
@@ -63,6 +71,7 @@ class Series:
         self._metric = metric
         self._others = (names.OTHER,) * len(metric.labels)
         self._cells: dict[tuple[str, ...], Number | Spread] = {}
+        self._heads: dict[tuple[str, ...], tuple[str, ...]] = {}
         if not metric.labels:
             self._cell(())
 
@@ -86,16 +95,25 @@ class Series:
     def only(self, *values: str) -> None:
         """Show 1 for this label set and nothing for any other."""
         self._cells.clear()
+        self._heads.clear()
         self.record(1, *values)
 
     def seed(self, label_sets: Iterable[tuple[str, ...]]) -> None:
         for values in label_sets:
             self._cell(values)
 
+    def text(self) -> str:
+        """As it stands, in the text format."""
+        lines = [opening(self._metric)]
+        for values, cell in self._cells.items():
+            known = self._heads.get(values) or self._heads.setdefault(values, heads(self._metric, values))
+            lines += [f"{head}{written(number)}\n" for head, number in zip(known, cell.numbers(), strict=True)]
+        return "".join(lines)
+
     def family(self) -> Family:
-        """As it stands, for exposition."""
+        """As it stands, for the client library."""
         family = _family(self._metric)
-        for values, cell in list(self._cells.items()):
+        for values, cell in self._cells.items():
             if isinstance(cell, Spread):
                 assert isinstance(family, HistogramMetricFamily)
                 cell.add_to(family, values)

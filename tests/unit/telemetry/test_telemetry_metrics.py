@@ -4,10 +4,14 @@ import json
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families
 from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, estimate, facts, open_world, settlement
 
+from backends.messages import Usage
 from gateway.telemetry import names
 from gateway.telemetry.metrics import MAX_NAMES, Metrics
 from gateway.telemetry.series import MAX_SERIES
@@ -185,6 +189,25 @@ def test_the_page_is_what_a_scraper_reads_and_has_every_named_metric(world):
             set(sample.labels) - {"le"} == {names.prometheus_label(x) for x in metric.labels}
             for sample in family.samples
         )
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["small", "large", "new"]), st.floats(0, 1e9), st.integers(0, 10**9)), max_size=30
+    )
+)
+def test_the_page_is_byte_for_byte_what_the_client_library_writes(told):
+    metrics = Metrics()
+    metrics.policy_loaded('say "hi"\\\n', ['r"1\\', "r\n2"], ["small", "large"])
+    for model, seconds, tokens in told:
+        call, used = Call(model, "http://h:1"), Usage(tokens, tokens // 3, tokens // 2)
+        metrics.attempted(call, seconds, "connect_failed", used, tokens, seconds / 7)
+        decided = Decision(steps=(call,), route='r"1\\', reason="", policy_hash="")
+        answered_by = {"decision": decided, "answered_by": call, "usage": used, "microusd": tokens, "ttft_ms": seconds}
+        metrics.settled(settlement("r", duration_ms=seconds * 3, **answered_by))
+
+    assert metrics.page() == generate_latest(metrics)
 
 
 def test_every_name_is_written_once_and_asks_one_question():
