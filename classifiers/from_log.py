@@ -22,23 +22,28 @@ from classifiers.heads.blend import Blend, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
 from classifiers.learn import FEWEST, learn
 from classifiers.numbers import Numbers
-from classifiers.outcomes import OutcomesRefused
+from classifiers.outcomes import OutcomesRefused, first_and_last
 from classifiers.packing import make_of, unpack
 from classifiers.report import Report
+from classifiers.score import gain
+from classifiers.stages import Stages, fit_to_log
 from classifiers.train import open_store
 from classifiers.train_own import SAMPLE_ROWS, libraries
+from policies.estimates import Ends
 
 COLUMNS = ("model", "outcomes", "of", "mean quality", "ECE before", "ECE after")
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     """One question. `quality` 0 to 1 by head, of those that answered it; `p_good` what was estimated then, empty where nothing
-    was."""
+    was; `ends` what the quick stage of this artefact left open, None of a conversation of several turns."""
 
     numbers: Numbers
     quality: Mapping[str, float]
     p_good: Mapping[str, float]
     weight: float
+    artefact: str = ""
+    ends: Ends | None = None
 
 
 class Lessons(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,13 +60,14 @@ class Lessons(msgspec.Struct, frozen=True, kw_only=True):
 
 class Known(msgspec.Struct, frozen=True):
     """The rows as arrays, in an order without meaning: `observed` [n, models], `quality` with guesses where nobody answered,
-    `before` what was estimated."""
+    `before` what was estimated, `ends` [n, 2] the gains at both ends of the quick stage, NaN where there were none."""
 
     inputs: Inputs
     quality: Floats
     observed: NDArray[np.bool_]
     before: Floats
     weight: Floats
+    ends: Floats
 
 
 def train_from_log(
@@ -94,7 +100,8 @@ def train_from_log(
 def calibrate_from_log(
     folder: Path | None, lessons: Lessons, out_dir: Path, *, trained_on: str, embedder: str | None = None
 ) -> Report:
-    """The heads stay, what their numbers mean is learned anew. Raises ArtefactRefused, OutcomesRefused."""
+    """The heads stay, what their numbers mean is learned anew, and the bounds of its stages. Raises ArtefactRefused,
+    OutcomesRefused."""
     opened = artefact.load(folder or artefact.SHIPPED)
     heads = opened.manifest.heads
     known = arrayed(lessons, heads, embedder or opened.manifest.encoder, opened)
@@ -105,7 +112,8 @@ def calibrate_from_log(
         opened.manifest, trained_on=trained_on, metrics=measured(heads, known, after), libraries=libraries(),
         card={**opened.manifest.card, "calibrated_on": card(lessons)},
     )  # fmt: skip
-    artefact.save(out_dir, manifest, blend, blend.scale.apply(said)[:SAMPLE_ROWS], opened.probe)
+    sample = blend.scale.apply(said)[:SAMPLE_ROWS]
+    artefact.save(out_dir, manifest, blend, sample, opened.probe, stages=stages_of(opened, known))
     return written(report("calibrated", lessons, heads, known, after), out_dir)
 
 
@@ -122,7 +130,26 @@ def arrayed(lessons: Lessons, heads: Sequence[str], encoder: str, opened: Artefa
         if opened is None
         else opened.blend.scale.apply(mean_contrasts(opened.blend.members, inputs))
     )
-    return Known(inputs, filled(inputs, told, before, weight), observed, before, weight)
+    ends = np.array([ends_of(row, heads, opened) for row in rows])
+    return Known(inputs, filled(inputs, told, before, weight), observed, before, weight, ends)
+
+
+def ends_of(row: Lesson, heads: Sequence[str], opened: Artefact | None) -> tuple[float, float]:
+    """The gains between which the quick stage of this artefact saw this question; NaN where it was not asked."""
+    if opened is None or row.ends is None or row.artefact != opened.calibration.artefact:
+        return np.nan, np.nan
+    first, last = first_and_last(heads)
+    low, high = (end[heads[last]] - end[heads[first]] for end in row.ends)
+    return low, high
+
+
+def stages_of(opened: Artefact, known: Known) -> Stages | None:
+    """None where the log has fewer than 30 questions that the quick stage saw: nothing would tell how far it is off here."""
+    seen = ~np.isnan(known.ends[:, 0])
+    if opened.stages is None or seen.sum() < FEWEST:
+        return None
+    gains = gain(known.before, opened.manifest.heads)
+    return fit_to_log(opened.stages, opened.blend, known.inputs.vectors, known.ends[seen], gains[seen])
 
 
 def refuse_few(lessons: Lessons, heads: Sequence[str], rows: Sequence[Lesson], encoder: str) -> None:

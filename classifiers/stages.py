@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from classifiers.conformal import lower_bound, upper_bound
 from classifiers.heads import quick
@@ -23,6 +24,9 @@ LEVEL = 0.8
 
 MISS = 0.005
 """Of prompts drawn like those of training, at most this part is taken for unfamiliar."""
+
+
+_LEAST_HALF = 1e-4  # chances in a log have four digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,17 @@ def fit_locally(stages: Stages, blend: Blend, inputs: Inputs, static: Inputs) ->
     apart = np.abs(stages.quick.head.contrasts(static) - mean_contrasts(blend.members, inputs))[:, 1:]
     least = min(stages.least, lower_bound(nearest(blend.members).likeness(inputs.vectors), MISS))
     return Stages(replace(stages.quick, off=_off(apart)), least)
+
+
+def fit_to_log(stages: Stages, blend: Blend, vectors: NDArray[np.float32], ends: Floats, gain: Floats) -> Stages:
+    """The same where no text is kept: `ends` [n, 2] are the gains between which the quick stage put `gain` [n], the full one.
+
+    Its interval becomes wider or narrower by one factor; between the bounds of chances a gain's scale is a line.
+    """
+    half = np.maximum(np.diff(ends, axis=1)[:, 0] / 2, _LEAST_HALF)
+    factor = upper_bound(np.abs(gain - ends.mean(axis=1)) / half, LEVEL)
+    least = min(stages.least, lower_bound(nearest(blend.members).likeness(vectors), MISS))
+    return Stages(replace(stages.quick, off=stages.quick.off * factor), least)
 
 
 def nearest(members: Mapping[str, Head]) -> Kernel:

@@ -49,7 +49,13 @@ def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: 
             for label in labels:
                 counts[policy.models[label.model].head][label.source] += 1
             weight = min(1 / record.probability, MOST_WEIGHT)
-            rows.append(Lesson(numbers=record.numbers, quality=quality, p_good=record.estimate.p_good, weight=weight))
+            told_then = record.estimate
+            rows.append(
+                Lesson(
+                    numbers=record.numbers, quality=quality, p_good=told_then.p_good, weight=weight,
+                    artefact=told_then.artefact, ends=None if told_then.earlier else told_then.ends,
+                )
+            )  # fmt: skip
     return Lessons(
         name=name, heads=tuple(heads), rows=rows, counts=counts, numberless=numberless, most_weight=MOST_WEIGHT
     )

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from classifiers import artefact
 from classifiers.encoder import DEFAULT_NAME
 from classifiers.features import NAMES
 from classifiers.from_log import Lesson, Lessons, arrayed, calibrate_from_log
@@ -13,6 +15,7 @@ from classifiers.heads.inputs import Inputs, Targets
 from classifiers.learn import learn
 from classifiers.outcomes import OutcomesRefused
 from classifiers.packing import make_of, pack, unpack
+from classifiers.stages import LEVEL
 
 WIDTH = 384
 HEADS = ("small", "large")
@@ -114,6 +117,38 @@ def test_too_few_outcomes_are_refused_with_what_there_is_and_what_is_missing() -
 
     assert "3 more have no numbers: set TURNOUT_DECISIONS__NUMBERS=true" in str(told.value)
     assert "1 more have numbers of another encoder" in str(told.value)
+
+
+def test_calibrating_keeps_a_quick_stage_whose_interval_holds_as_often_as_promised_over_the_log(tmp_path: Path) -> None:
+    lessons, opened = log_of(600, explore=0.5), artefact.load(artefact.SHIPPED)
+    assert opened.stages is not None
+    full = [opened.blend.p_good(unpack([row.numbers]))[0] for row in lessons.rows]
+    dice = np.random.default_rng(5)
+    half, seen = 0.02, []
+    for row, chances in zip(lessons.rows, full, strict=True):
+        likely = chances[1] - chances[0] + dice.normal() * 0.05
+        ends = tuple({"small": 0.0, "large": float(likely + at)} for at in (-half, half))
+        seen.append(msgspec.structs.replace(row, artefact=opened.calibration.artefact, ends=ends))
+
+    calibrate_from_log(None, msgspec.structs.replace(lessons, rows=seen), tmp_path / "out", trained_on="2026-01-01")
+
+    kept = artefact.load(tmp_path / "out").stages
+    assert kept is not None
+    factor = kept.quick.off / opened.stages.quick.off
+    fresh = np.abs(dice.standard_normal(4000) * 0.05) <= half * factor[0]
+    assert abs(fresh.mean() - LEVEL) < 0.06
+    assert kept.least <= opened.stages.least
+
+
+@pytest.mark.parametrize("made_by", ["", "another"])
+def test_a_log_that_never_saw_this_quick_stage_leaves_it_out(tmp_path: Path, made_by: str) -> None:
+    lessons = log_of(200, explore=0.5)
+    ends = ({"small": 0.5, "large": 0.5}, {"small": 0.4, "large": 0.6})
+    rows = [msgspec.structs.replace(row, artefact=made_by, ends=ends) for row in lessons.rows]
+
+    calibrate_from_log(None, msgspec.structs.replace(lessons, rows=rows), tmp_path / "out", trained_on="2026-01-01")
+
+    assert artefact.load(tmp_path / "out").stages is None
 
 
 def test_calibrating_puts_the_shipped_artefact_on_the_scale_of_the_log(tmp_path: Path) -> None:

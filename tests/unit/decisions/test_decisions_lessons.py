@@ -32,6 +32,7 @@ from policies.decision import Call
 EXPLORING = TEXT.replace("    escalate: careful\n", "    explore: 50%\n").replace(
     "escalations:\n  careful: {when: {p_correct: {under: 50%}}, to: large}\n", ""
 )
+ENDS = ({"small": 0.6, "large": 0.7}, {"small": 0.4, "large": 0.9})
 SMALL, LARGE = Call("small", "http://s0/v1"), Call("large", "http://l0/v1")
 
 
@@ -48,7 +49,7 @@ async def written(folder: Path, count: int, *, rated: bool = True) -> None:
     for i in range(count):
         one = judged(policy, i, requested="auto", needs=frozenset(), prompt_tokens=500)
         snapshot = msgspec.structs.replace(one.snapshot, draw=dice.random())
-        estimate = msgspec.structs.replace(one.estimate, earlier=())
+        estimate = msgspec.structs.replace(one.estimate, earlier=(), artefact="trained", ends=ENDS)
         decision = decide(policy, one.facts, estimate, snapshot)
         model = decision.choice.model if isinstance(decision.choice, Call) else ""
         answered = settlement(i, answered_by=SMALL if model == "small" else LARGE)
@@ -76,6 +77,7 @@ async def test_a_log_gives_its_outcomes_with_their_sources_and_weights(tmp_path:
     assert {round(row.weight, 6) for row in found.rows} == {round(1 / 0.75, 6), 4.0}
     assert max(row.weight for row in found.rows) <= MOST_WEIGHT
     assert all(set(row.p_good) == {"small", "large"} for row in found.rows)
+    assert all((row.artefact, row.ends) == ("trained", ENDS) for row in found.rows)
 
 
 async def test_the_command_trains_on_a_log_and_a_policy_can_name_what_it_wrote(tmp_path: Path) -> None:
