@@ -7,9 +7,11 @@ import msgspec
 
 class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     """One address that serves a model. `queued_tokens` is work before us, `active_tokens` what each decode step of its
-    running answers reads; `resident_tokens` of *this* prompt's prefix, which is its own word where `knows_residency`, else
-    what can be guessed. `alike` of the `waiting` prompts there, which have no first token yet, begin with that prefix. `rests`
-    says why it is left alone while another replica, of whatever model may answer, is not."""
+    running answers reads; `prefill_tokens_per_s` is how fast it was seen to compute prompts, 0 where that is not known.
+    `resident_tokens` of *this* prompt's prefix is its own word where `knows_residency`, else what can be guessed: of the
+    `sent_tokens` of it that were sent there, what is there still by experience. `alike` counts the prompts that begin with
+    that prefix and wait there for their first token. `rests` says why it is left alone while another replica, of whatever
+    model may answer, is not."""
 
     replica: str
     ready: bool = True
@@ -19,6 +21,8 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     running: int = 0
     active_tokens: int = 0
     resident_tokens: int = 0
+    sent_tokens: int = 0
+    prefill_tokens_per_s: float = 0.0
     knows_residency: bool = False
     alike: int = 0
     waiting: int = 0

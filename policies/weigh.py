@@ -26,6 +26,9 @@ class Prefix(NamedTuple):
     missing: int
 
 
+ALIKE = 1.25
+"""Speeds of replicas that are alike, as they are measured, differ by less."""
+
 TAKEN_FOR_RESIDENT = "taken to be resident: the last turn was here"
 
 
@@ -45,7 +48,7 @@ def price_of(route: Route, model: Model) -> Price:
 def history_at_home(states: tuple[ReplicaState, ...], facts: Facts) -> int:
     """Tokens that are taken to be resident where the last turn was answered and nobody can say; who leaves computes them
     again. What is known or guessed of any replica counts instead."""
-    unknown = not any(state.knows_residency or state.resident_tokens for state in states)
+    unknown = not any(state.knows_residency or state.sent_tokens or state.resident_tokens for state in states)
     return facts.history_tokens if unknown else 0
 
 
@@ -69,12 +72,26 @@ def weigh(
     assumed = history_at_home(states, facts) if is_home else 0
     why = TAKEN_FOR_RESIDENT if assumed else "resident"
     held = [min(assumed or state.resident_tokens, prompt_tokens) for state in states]
-    for state, is_over, prefix in zip(states, over, prefixes(states, held, over, bounds.spread_after), strict=True):
+    found = prefixes(states, held, over, bounds.spread_after)
+    for state, is_over, prefix, slow in zip(states, over, found, slowness(states), strict=True):
         saved = affinity(exchange, rate, prefix.resident, why, prefix.shared_by)
-        needless, queued = again(exchange, prefix.missing), wait(exchange, state.queued_tokens)
+        needless, queued = (
+            again(exchange, prefix.missing),
+            wait(exchange, state.queued_tokens, prompt_tokens - prefix.resident, slow),
+        )
         costs = (*wherever, ("affinity", saved), ("again", needless), ("wait", queued))
         total = base + saved.microusd + needless.microusd + queued.microusd
         yield Weighed(model.name, state.replica, costs, total, state.running, is_over)
+
+
+def slowness(states: Sequence[ReplicaState]) -> Sequence[float]:
+    """How many times as long as the fastest each takes for the same tokens, where that is more than speeds that were measured
+    differ by chance. Who was not measured yet is taken to be as fast."""
+    fastest = max([state.prefill_tokens_per_s for state in states])
+    if not fastest:
+        return [1.0] * len(states)
+    times = [fastest / (state.prefill_tokens_per_s or fastest) for state in states]
+    return [time if time > ALIKE else 1.0 for time in times]
 
 
 def prefixes(

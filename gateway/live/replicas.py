@@ -13,6 +13,7 @@ import msgspec
 
 from backends.upstream import Load, Prepared, Upstream
 from gateway.live.keeps import Keeps
+from gateway.live.prefills import Prefills
 from gateway.live.trust import Trust
 from gateway.live.unawaited import in_daemon
 from gateway.live.waiting import Waiting
@@ -92,6 +93,7 @@ class Replica:
     clock: Callable[[], float] = time.monotonic
     others: Others = field(default_factory=Others)
     keeps: Keeps = field(default_factory=Keeps)
+    prefills: Prefills = field(default_factory=Prefills)
     waiting: Waiting = field(default_factory=Waiting)
     trust: Trust = field(init=False)
 
@@ -102,20 +104,25 @@ class Replica:
         """Our own work, and others': of each the larger of the replica's own word and what we know of."""
         if self.lacks or self.upstream is None:
             return Load(ready=False, why_not=self.lacks or self.why_not, gave_up=self.did_not_open)
-        own, others = self.with_others(self.upstream.load()), self.others.at(self.clock())
+        now = self.clock()
+        own, others = self.with_others(self.upstream.load()), self.others.at(now)
         if not self.running and others is NO_WORK:
             return own
+        waiting = max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens) - self.computed(now)
         return msgspec.structs.replace(
             own,
             running=max(own.running - own.others_running, self.running) + max(own.others_running, others.running),
-            queued_tokens=max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens)
-            + max(own.others_queued_tokens, others.queued_tokens),
+            queued_tokens=waiting + max(own.others_queued_tokens, others.queued_tokens),
             active_tokens=max(own.active_tokens, self.active_tokens + others.active_tokens),
         )
 
+    def computed(self, now: float) -> int:
+        """Tokens of what waits that should be computed by now. An engine of this process says itself what is left."""
+        return 0 if self.is_local else self.prefills.computed(now)
+
     def work(self) -> Work:
-        """What this process gave it to do."""
-        return Work(self.running, self.queued_tokens, self.active_tokens)
+        """What this process gave it to do, as far as it is not done."""
+        return Work(self.running, self.queued_tokens - self.computed(self.clock()), self.active_tokens)
 
     def hear_of_others(self, work: Work) -> None:
         self.others = Others(work, self.clock())
@@ -157,24 +164,27 @@ class Claim:
     Of `tokens` of prompt `resident_tokens` are believed to be there; the others wait to be computed.
     """
 
-    __slots__ = ("_active", "_held", "_marks", "_queued", "_replica", "_tokens")
+    __slots__ = ("_active", "_held", "_marks", "_number", "_queued", "_replica", "_tokens")
 
     def __init__(self, replica: Replica, tokens: int, resident_tokens: int = 0, blocks: Sequence[bytes] = ()) -> None:
         self._replica, self._tokens, self._held = replica, tokens, True
         self._queued, self._active = max(0, tokens - resident_tokens), 0
         self._marks = replica.waiting.come(blocks)
+        now = replica.clock()
+        self._number: int | None = replica.prefills.come(self._queued, now, replica.others.at(now).queued_tokens)
         replica.running += 1
         replica.queued_tokens += self._queued
         replica.tells(replica)
 
-    def prefilled(self) -> None:
-        """The first content is here: the prompt is no longer waiting work, but is read in every step."""
+    def prefilled(self, *, at_once: bool = True) -> None:
+        """The first content is here: the prompt is no longer waiting work, but is read in every step. `at_once`: it came as
+        soon as it was there, not with the whole answer."""
         if not self._held or self._active:
             return
         self._replica.queued_tokens -= self._queued
         self._replica.active_tokens += self._tokens
         self._queued, self._active = 0, self._tokens
-        self._no_more_waiting()
+        self._no_more_waiting(spoke=at_once)
         self._replica.tells(self._replica)
 
     def release(self) -> None:
@@ -185,9 +195,12 @@ class Claim:
         self._replica.queued_tokens -= self._queued
         self._replica.active_tokens -= self._active
         self._queued = self._active = 0
-        self._no_more_waiting()
+        self._no_more_waiting(spoke=False)
         self._replica.tells(self._replica)
 
-    def _no_more_waiting(self) -> None:
+    def _no_more_waiting(self, *, spoke: bool) -> None:
         marks, self._marks = self._marks, ()
         self._replica.waiting.go(marks)
+        if self._number is not None:
+            number, self._number = self._number, None
+            self._replica.prefills.go(number, self._replica.clock(), spoke=spoke)

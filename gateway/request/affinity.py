@@ -36,15 +36,15 @@ class Affinity:
         if self._is_learnt(call, prepared):
             self._residency.expect(call.replica, prepared.blocks)
 
-    async def answered(self, call: Call, prepared: Prepared, predicted: int | None, usage: Usage | None) -> None:
-        """The replica holds the prompt. `predicted` tokens of it were believed to be there before; what `usage` says of
-        that tells how long it keeps what it has."""
+    async def answered(self, call: Call, prepared: Prepared, sent_before: int | None, usage: Usage | None) -> None:
+        """The replica holds the prompt. It was sent so many tokens of it before; what `usage` says of them tells how long it
+        keeps what it has."""
         replica = self._live.replica(call)
         replica.trust.answered()
         if not self._is_learnt(call, prepared):
             return
-        if predicted is not None and usage is not None and replica.marker is None:
-            await self._check(replica, predicted, usage.cached_tokens)
+        if sent_before is not None and usage is not None and replica.marker is None:
+            await self._check(replica, sent_before, usage.cached_tokens)
         marks = replica.marker.marks(prepared) if replica.marker is not None else NO_MARKS
         await self._residency.learn(call.replica, prepared.blocks, replica.keeps.ttl_s, marks)
 
@@ -63,8 +63,8 @@ class Affinity:
         if failure == "unreachable" and has_choice(self._live.replicas[call.model]):
             await self._residency.forget(call.replica)
 
-    async def _check(self, replica: Replica, predicted: int, cached: int) -> None:
-        if replica.keeps.was_reused(predicted, cached):
+    async def _check(self, replica: Replica, sent_before: int, cached: int) -> None:
+        if replica.keeps.was_reused(sent_before, cached):
             await self._residency.forget(replica.name)
 
     def _is_learnt(self, call: Call, prepared: Prepared) -> bool:

@@ -149,8 +149,8 @@ async def relay(trial: Trial, job: Drive) -> None:
             await job.out.finish()
     except TimeoutError:
         raise missed(loop.time() >= job.total_at, limits) from None
-    predicted = job.judged.resident_tokens(trial.call)
-    await job.affinity.answered(trial.call, trial.prepared, predicted, tally.usage)
+    sent = job.judged.sent_tokens(trial.call)
+    await job.affinity.answered(trial.call, trial.prepared, sent, tally.usage)
 
 
 async def pass_on(answer: Answer, held: HeldBack | None, seen: Callable[[Event], None], out: Egress) -> None:

@@ -26,7 +26,7 @@ from policies.estimates import Estimate, Unsettled
 from policies.experiments.enrol import Ramps
 from policies.facts import AUTO, Facts, Uncarried
 from policies.policy import Policy
-from policies.snapshot import Snapshot
+from policies.snapshot import ReplicaState, Snapshot
 from policies.unsettled import unsettled
 
 LONG_PROMPT_BYTES = 32_768
@@ -53,11 +53,18 @@ class Judged:
 
     def resident_tokens(self, call: Call) -> int | None:
         """Tokens of this prompt that were believed to be at the replica, if that was asked."""
+        state = self._state_of(call)
+        return None if state is None else state.resident_tokens
+
+    def sent_tokens(self, call: Call) -> int | None:
+        """Tokens of this prompt that the replica was sent before and may have kept, if that was asked."""
+        state = self._state_of(call)
+        return None if state is None else state.sent_tokens
+
+    def _state_of(self, call: Call) -> ReplicaState | None:
         if call.model not in self.prepared:
             return None
-        return next(
-            state.resident_tokens for state in self.snapshot.replicas[call.model] if state.replica == call.replica
-        )
+        return next(state for state in self.snapshot.replicas[call.model] if state.replica == call.replica)
 
 
 async def judge(  # noqa: PLR0917  what a request is, and of whom

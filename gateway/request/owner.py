@@ -15,7 +15,7 @@ from policies.decision import Call
 class Attempt:
     """One try: a claim on a replica, an answer under way, and the observation of both."""
 
-    __slots__ = ("_answer", "_claim", "_observation", "_over", "_replica", "resident_tokens")
+    __slots__ = ("_answer", "_claim", "_observation", "_over", "_replica", "_streams", "resident_tokens")
 
     def __init__(
         self, replica: Replica, prepared: Prepared, observation: AttemptObservation, resident_tokens: int = 0
@@ -25,7 +25,7 @@ class Attempt:
         self._claim = Claim(replica, prepared.tokens, resident_tokens, prepared.blocks)
         self._observation = observation
         self._answer: Answer | None = None
-        self._over = False
+        self._over = self._streams = False
 
     @property
     def trace_headers(self) -> Mapping[str, str]:
@@ -33,12 +33,13 @@ class Attempt:
 
     async def start(self, call: UpstreamCall) -> Answer:
         """Raises UpstreamError."""
+        self._streams = call.request.stream
         self._answer = await opened(self._replica).start(call)
         return self._answer
 
     def spoke(self) -> None:
         """The first content is here."""
-        self._claim.prefilled()
+        self._claim.prefilled(at_once=self._streams)
         self._observation.first_content()
 
     async def end(self, error_kind: str, usage: Usage | None) -> None:

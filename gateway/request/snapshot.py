@@ -97,7 +97,7 @@ def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -
 def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, int]) -> ReplicaState:
     load = replica.load()
     known = replica.upstream.resident_tokens(measured) if measured and replica.upstream else None
-    resident = _guess(guessed.get(replica.name, 0), measured) if known is None else known
+    sent = _guess(guessed.get(replica.name, 0), measured) if known is None else known
     return ReplicaState(
         replica=replica.name,
         ready=load.ready,
@@ -106,17 +106,19 @@ def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, in
         queued_tokens=load.queued_tokens,
         running=load.running,
         active_tokens=load.active_tokens,
-        resident_tokens=resident,
+        resident_tokens=replica.keeps.believed(sent) if known is None else known,
+        sent_tokens=sent,
+        prefill_tokens_per_s=replica.prefills.tokens_per_s,
         knows_residency=known is not None,
-        alike=_alike(replica, measured, resident),
+        alike=_alike(replica, measured, sent),
         waiting=replica.waiting.prompts,
     )
 
 
-def _alike(replica: Replica, measured: Prepared | None, resident: int) -> int:
+def _alike(replica: Replica, measured: Prepared | None, sent: int) -> int:
     if measured is None or not measured.block_tokens:
         return 0
-    return replica.waiting.alike(measured.blocks, min(resident // measured.block_tokens, len(measured.blocks)))
+    return replica.waiting.alike(measured.blocks, min(sent // measured.block_tokens, len(measured.blocks)))
 
 
 def _guess(blocks: int, measured: Prepared | None) -> int:

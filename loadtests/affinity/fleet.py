@@ -18,7 +18,6 @@ class Load:
 
     running: int = 0
     queued_tokens: int = 0
-    waiting: int = 0
 
 
 @dataclass(slots=True)
@@ -42,6 +41,10 @@ class Chooser(Protocol):
 
     def answered(self, job: Job) -> None:
         """The first token is here, and so is what the server says of cached tokens."""
+        ...
+
+    def ended(self, job: Job) -> None:
+        """The answer is whole."""
         ...
 
     def lost(self, replica: str) -> None:
@@ -107,30 +110,35 @@ class _Drive:
         yield float("inf"), ""
 
     def _move_to(self, now: float) -> None:
-        self._fleet.now = now
+        """Each word is heard when it is said; a step under way has more to say when it ends."""
+        said = list[tuple[float, bool, Job]]()
         for replica in self._replicas.values():
             replica.advance(now)
-            self._heard(replica)
+            while replica.prefilled and replica.prefilled[0].first_token_at <= now:
+                job = replica.prefilled.popleft()
+                said.append((job.first_token_at, False, job))
+            while replica.ended and replica.ended[0].ended_at <= now:
+                job = replica.ended.popleft()
+                said.append((job.ended_at, True, job))
+        for self._fleet.now, is_end, job in sorted(said, key=lambda one: one[:2]):
+            self._ended(job) if is_end else self._answered(job)
+        self._fleet.now = now
 
-    def _heard(self, replica: Replica) -> None:
-        """What has come to pass by now; a step under way may have more to tell when it ends."""
-        load, now = self._fleet.loads[replica.name], self._fleet.now
-        while replica.prefilled and replica.prefilled[0].first_token_at <= now:
-            job = replica.prefilled.popleft()
-            load.queued_tokens -= job.uncached
-            load.waiting -= 1
-            self._chooser.answered(job)
-            self._jobs.append(job)
-        while replica.ended and replica.ended[0].ended_at <= now:
-            replica.ended.popleft()
-            load.running -= 1
+    def _answered(self, job: Job) -> None:
+        load = self._fleet.loads[job.replica]
+        load.queued_tokens -= job.uncached
+        self._chooser.answered(job)
+        self._jobs.append(job)
+
+    def _ended(self, job: Job) -> None:
+        self._fleet.loads[job.replica].running -= 1
+        self._chooser.ended(job)
 
     def _send(self, job: Job) -> None:
         name, job.uncached = self._chooser.choose(job.arrival)
         load = self._fleet.loads[name]
         load.running += 1
         load.queued_tokens += job.uncached
-        load.waiting += 1
         self._replicas[name].submit(job, self._fleet.now)
 
     def _restart(self, at: float, name: str) -> None:

@@ -1,9 +1,6 @@
-"""Turnout's own way: its `decide`, its index and what it learns of servers as they are, by a virtual clock."""
+"""Turnout's own way: its `decide`, index, count of work and what it learns of servers, all as they are, by a virtual clock."""
 
-from collections.abc import Mapping
-
-from gateway.live.keeps import Keeps
-from gateway.live.waiting import Waiting
+from gateway.live.replicas import Claim, Replica
 from gateway.state.memory import MemoryResidency
 from gateway.state.residency import SPECULATIVE_TTL_S
 from loadtests.affinity.fleet import Fleet
@@ -41,31 +38,44 @@ class Ours:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._policy = policy_over(fleet.names)
-        self._index = MemoryResidency(INDEX_BLOCKS, lambda: fleet.now)
-        self._keeps = {name: Keeps() for name in fleet.names}
-        self._waiting = {name: Waiting() for name in fleet.names}
-        self._marks: dict[int, tuple[bytes, ...]] = {}
+        self._index = MemoryResidency(INDEX_BLOCKS, self._clock)
+        self._replicas = {name: self._fresh(name) for name in fleet.names}
+        self._claims: dict[int, tuple[Claim, int]] = {}
         self._seed = seed(MODEL, b"tenant")
+
+    def _clock(self) -> float:
+        return self._fleet.now
+
+    def _fresh(self, name: str) -> Replica:
+        return Replica(MODEL, name, name, clock=self._clock)
 
     def choose(self, arrival: Arrival) -> tuple[str, int]:
         keys = self._keys(arrival)
         held = self._index.held_now(keys, self._fleet.names)
+        states = {name: self._state(self._replicas[name], arrival, keys, held[name]) for name in self._fleet.names}
         facts = Facts(prompt_tokens=arrival.prompt_tokens, prefix=keys[0].hex())
-        name = self._decide(facts, self._states(arrival, keys, held))
+        name = self._decide(facts, tuple(states.values()))
+        chosen = states[name]
         self._index.learn_now(name, keys, SPECULATIVE_TTL_S)
-        self._marks[id(arrival)] = self._waiting[name].come(keys)
-        return name, arrival.prompt_tokens - _resident(arrival, held[name])
+        claim = Claim(self._replicas[name], arrival.prompt_tokens, chosen.resident_tokens, keys)
+        self._claims[id(arrival)] = claim, chosen.sent_tokens
+        return name, arrival.prompt_tokens - chosen.resident_tokens
 
     def answered(self, job: Job) -> None:
-        name, keeps = job.replica, self._keeps[job.replica]
-        self._waiting[name].go(self._marks.pop(id(job.arrival), ()))
-        if keeps.was_reused(job.arrival.prompt_tokens - job.uncached, job.cached):
+        name, keeps = job.replica, self._replicas[job.replica].keeps
+        claim, sent_before = self._claims[id(job.arrival)]
+        claim.prefilled()
+        if keeps.was_reused(sent_before, job.cached):
             self._index.forget_now(name)
         self._index.learn_now(name, self._keys(job.arrival), keeps.ttl_s)
 
+    def ended(self, job: Job) -> None:
+        claim, _ = self._claims.pop(id(job.arrival))
+        claim.release()
+
     def lost(self, replica: str) -> None:
         self._index.forget_now(replica)
-        self._waiting[replica] = Waiting()
+        self._replicas[replica] = self._fresh(replica)
 
     def _decide(self, facts: Facts, states: tuple[ReplicaState, ...]) -> str:
         chosen = decide(self._policy, facts, Estimate(), Snapshot(replicas={MODEL: states}, now=self._fleet.now)).choice
@@ -73,22 +83,17 @@ class Ours:
             raise AssertionError(f"no replica is ready: {chosen}")
         return chosen.replica
 
-    def _states(self, arrival: Arrival, keys: tuple[bytes, ...], held: Mapping[str, int]) -> tuple[ReplicaState, ...]:
-        return tuple(
-            ReplicaState(
-                replica=name,
-                running=load.running,
-                queued_tokens=load.queued_tokens,
-                resident_tokens=_resident(arrival, held[name]),
-                alike=self._waiting[name].alike(keys, held[name]),
-                waiting=self._waiting[name].prompts,
-            )
-            for name, load in self._fleet.loads.items()
+    def _state(self, replica: Replica, arrival: Arrival, keys: tuple[bytes, ...], held: int) -> ReplicaState:
+        sent, work = min(held * BLOCK_TOKENS, arrival.prompt_tokens), replica.work()
+        return ReplicaState(
+            replica=replica.name,
+            running=work.running,
+            queued_tokens=work.queued_tokens,
+            resident_tokens=replica.keeps.believed(sent),
+            sent_tokens=sent,
+            prefill_tokens_per_s=replica.prefills.tokens_per_s,
+            alike=replica.waiting.alike(keys, held),
         )
 
     def _keys(self, arrival: Arrival) -> tuple[bytes, ...]:
         return chain(self._seed, [block.to_bytes(8, "little", signed=True) for block in arrival.blocks])
-
-
-def _resident(arrival: Arrival, blocks: int) -> int:
-    return min(blocks * BLOCK_TOKENS, arrival.prompt_tokens)

@@ -24,6 +24,8 @@ class Blind:
 
     def answered(self, job: Job) -> None: ...
 
+    def ended(self, job: Job) -> None: ...
+
     def lost(self, replica: str) -> None: ...
 
 
@@ -109,6 +111,8 @@ class LongestMatch:
         return max(self._fleet.names, key=lambda name: (held[name], -self._fleet.loads[name].running))
 
     def answered(self, job: Job) -> None: ...
+
+    def ended(self, job: Job) -> None: ...
 
     def lost(self, replica: str) -> None:
         self._sent.drop(replica)

@@ -69,7 +69,7 @@ async def test_every_model_has_its_terms_or_the_reason_why_it_fell(asked: Asked)
     whole = await told(client)
 
     stand = {c["model"]: {term["name"] for term in c["terms"]} for c in whole["decision"]["candidates"]}
-    assert stand == {name: {"price", "quality", "affinity", "wait"} for name in ("small", "large")}
+    assert stand == {name: {"price", "quality", "affinity", "again", "wait"} for name in ("small", "large")}
     assert [(drop["model"], drop["filter"]) for drop in whole["decision"]["dropped"]] == [("other", "route")]
     assert whole["facts"]["tenant"] == "acme"
     assert whole["facts"]["prompt_tokens"] > 0
