@@ -15,6 +15,7 @@ from gateway.live.build import lack_of
 from gateway.live.classifier import Classifiers, PolicyReader
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
+from gateway.shadows.libraries import refuse_missing
 from gateway.wiring import read_policy
 from policies.decide import decide
 from policies.decision import Decision, Reject
@@ -28,6 +29,7 @@ from policies.language.own_tests import facts_of, turns_of, world
 from policies.language.schema import json_schema
 from policies.language.sections.examples import Given
 from policies.policy import Choose, Policy
+from policies.shadows.plan import Shadow
 from policies.unsettled import unsettled
 
 REFUSED = 1
@@ -71,6 +73,9 @@ def check(
         brought = [_rollout_row(experiment) for experiment in found.policy.experiments if experiment.steps]
         if brought:
             show_table("rollouts", ("rollout", "unit", "steps", "watched"), brought)
+        if found.policy.shadows:
+            head = ("shadow", "of", "asks", "sample", "a day", "compares")
+            show_table("shadows", head, [_shadow_row(shadow) for shadow in found.policy.shadows])
 
 
 def explain(
@@ -124,7 +129,12 @@ def lacks(policy: Policy) -> Iterator[str]:
     """What this machine lacks to serve the policy: keys that are not set, weights that are not pulled."""
     from backends.engine.store import WeightsMissing, resolve
 
-    cache = Settings().cache_dir
+    settings = Settings()
+    try:
+        refuse_missing(policy, settings.embedder)
+    except BadSettings as error:
+        yield str(error)
+    cache = settings.cache_dir
     for model in policy.every_model:
         if model.key is not None and read_secret(model.key) is None:
             yield f"model {model.name}: {lack_of(model.key)}"
@@ -146,6 +156,18 @@ def _experiment_row(experiment: Experiment) -> tuple[str, str, str, str, str]:
     split = ", ".join(f"{name} {share:.1%}" for name, share in shares(experiment.weights).items())
     part = f"{experiment.starts:.0%} to {experiment.ends:.0%}"
     return experiment.name, experiment.unit, part, split, ", ".join(rail.name for rail in experiment.watch) or "nothing"
+
+
+def _shadow_row(shadow: Shadow) -> tuple[str, str, str, str, str, str]:
+    cap = shadow.limits.microusd_per_day
+    return (
+        shadow.name,
+        ", ".join(sorted(shadow.routes | shadow.models)),
+        shadow.to,
+        f"{100 * shadow.sample:g}%" + (f", {100 * shadow.answer_twice:g}% twice" if shadow.answer_twice else ""),
+        "free" if cap is None else f"${cap / 1e6:g}",
+        ", ".join(shadow.compare),
+    )
 
 
 def _rollout_row(rollout: Experiment) -> tuple[str, str, str, str]:
