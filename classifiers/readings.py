@@ -24,6 +24,8 @@ _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 _MARKED_UP = re.compile(r"```|\"\"\"|'''|[$\\\\]")
 _TWO = re.compile(r"[.!?…][*'\")\]}>]*\s+\S|\n\s*\S|\w\s+[A-Z][a-z]")  # where a second sentence may begin
 _FEWEST_WORDS = 3
+_OPENING_TOKENS = 64  # what is told at more length before it asks belongs to it
+_WORD = re.compile(r"[^\W\d_]+")
 _DATA = re.compile(r"[\d`\"“$\\{}\[\]=<>]")
 
 
@@ -85,11 +87,11 @@ def _idle_end(tokens: Tokens) -> int:
 def _idle_opening(tokens: Tokens) -> int:
     """Where the text goes on after such first sentences, if nothing in it means them."""
     start, many = 0, len(tokens)
-    for at in range(1, many):
+    for at in range(1, min(many, _OPENING_TOKENS)):
         if _is_apart(tokens[at - 1], tokens[at]):
             if not _asks_nothing(tokens, start, at):
                 break
-            if _is_other(tokens, (0, at), (at, many)) and not _refers(tokens, at, many):
+            if not _refers(tokens.text(at, many)) and _is_other(tokens, (0, at), (at, many)):
                 return at
             start = at
     return 0
@@ -110,11 +112,11 @@ def _is_apart(before: Token, token: Token) -> bool:
 
 def _is_other(tokens: Tokens, part: tuple[int, int], rest: tuple[int, int]) -> bool:
     """Whether the rest asks something, and of nothing that the part speaks of."""
-    return _asks(tokens.part(*rest)) and not content(tokens.text(*part)) & content(tokens.text(*rest))
+    return _asks(tokens, *rest) and not content(tokens.text(*part)) & content(tokens.text(*rest))
 
 
-def _refers(tokens: Tokens, start: int, end: int) -> bool:
-    return any(token.word in REFERS for token in tokens.part(start, end))
+def _refers(text: str) -> bool:
+    return not REFERS.isdisjoint(_WORD.findall(text.lower()))
 
 
 def _asks_nothing(tokens: Tokens, start: int, end: int) -> bool:
@@ -132,9 +134,10 @@ def _states(opens: str) -> bool:
     return opens not in ORDERS and (opens in PLAIN or opens in ADDRESS or opens in APPEAL or many)
 
 
-def _asks(tokens: list[Token]) -> bool:
+def _asks(tokens: Tokens, start: int, end: int) -> bool:
     """A question, an order, or small talk."""
-    opens = [token.word for at, token in enumerate(tokens) if at == 0 or _begins(tokens[at - 1], token)]
-    if any("?" in token.text for token in tokens) or any(word in QUESTION or word in ORDERS for word in opens):
+    if "?" in tokens.text(start, end):
         return True
-    return bool(opens) and (opens[0] in GROUPS["greeting"] or len(tokens) <= 3)
+    opens = (tokens[at].word for at in range(start, end) if at == start or _begins(tokens[at - 1], tokens[at]))
+    small_talk = end - start <= _FEWEST_WORDS or tokens[start].word in GROUPS["greeting"]
+    return small_talk or any(word in QUESTION or word in ORDERS for word in opens)

@@ -14,9 +14,11 @@ from classifiers import artefact
 from classifiers.artefact import Artefact, ArtefactRefused
 from classifiers.conformal import lower_bound, upper_bound
 from classifiers.estimator import Estimator
+from classifiers.glance import Glances
 from classifiers.heads.inputs import Inputs, Targets, read_inputs
 from classifiers.learn import Learned, learn
 from classifiers.question import Question
+from classifiers.readings import readings
 from classifiers.stages import LEVEL, fit_locally, static_inputs
 from classifiers.static import open_static
 from classifiers.tiered import Gains, measure_tiered
@@ -142,6 +144,20 @@ def test_an_artefact_that_was_trained_beside_another_static_table_is_refused(sta
 
     with pytest.raises(ArtefactRefused, match="another table of static vectors"):
         artefact.load(other)
+
+
+def test_a_turn_that_is_read_twice_has_the_lower_ends_of_both_readings(staged: Path):
+    opened = artefact.load(staged)
+    assert opened.stages is not None
+    both = ("What is the capital of France? The committee consists of logicians.", "What is the capital of France?")
+    assert readings(both[0]) == both
+
+    found = Glances(opened, open_static(), 10).glance([both[0]])
+
+    inputs = read_inputs(both, np.zeros((2, 384), np.float32))
+    ends = [opened.blend.scale.apply(rows) for rows in opened.stages.quick.ends(static_inputs(both, inputs))]
+    for chances, rows in zip(found, ends, strict=True):
+        assert np.isclose(chances[0][1] - chances[0][0], (rows[:, 1] - rows[:, 0]).min(), atol=2e-4)
 
 
 def open_at(*places: int):
