@@ -88,7 +88,7 @@ class Pieces:
 
 async def test_an_answer_comes_in_small_bites_and_all_of_it():
     whole = bytes(range(256)) * 40
-    response = narrow.NarrowResponse(Pieces("application/json", whole[:7_000], whole[7_000:]))
+    response = narrow.NarrowResponse(Pieces("application/json", whole[:7_000], whole[7_000:]), narrow.Turns(0.0))
     bites = []
     while bite := await response.read():
         bites.append(bite)
@@ -102,8 +102,17 @@ async def everything(response: narrow.NarrowResponse) -> None:
         pass
 
 
+def test_all_shadows_together_take_their_bites_one_after_another():
+    turns = narrow.Turns(0.001)
+
+    waits = [turns.wait_s(5.0) for _ in range(1_000)]
+
+    assert waits == pytest.approx([number / 1_000 for number in range(1_000)])
+    assert turns.wait_s(60.0) == 0.0, "who comes later waits for nobody who is gone"
+
+
 async def test_an_answer_without_end_ends_at_a_bound():
-    response = narrow.NarrowResponse(Pieces("application/json", *[b"x" * 65_536] * 20))
+    response = narrow.NarrowResponse(Pieces("application/json", *[b"x" * 65_536] * 20), narrow.Turns(0.0))
     with pytest.raises(TransportError, match="longer than is compared"):
         await everything(response)
 
