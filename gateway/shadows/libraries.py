@@ -16,7 +16,7 @@ def refuse_missing(policy: Policy, embedder: str | None) -> None:
     rungs = {rung for shadow in policy.shadows for rung in shadow.compare}
     if "edit" in rungs:
         with needs("shadow", "a shadow compares by edit"):
-            require("rapidfuzz")
+            import rapidfuzz.distance  # noqa: F401  here, for importing takes longer than the event loop has
     if "embedding" in rungs:
         with needs("classify", "a shadow compares by embedding"):
             require("sentence_transformers")
