@@ -220,13 +220,19 @@ def test_a_stream_that_breaks_off_is_whole_only_behind_its_reason(
         assert reader.is_whole is has_reason
 
 
+def begun(model: str) -> MessagesRelay:
+    relay = MessagesRelay(model)
+    relay.push(b'{"type":"message_start","message":{"id":"msg_1"}}')
+    return relay
+
+
 def test_a_stop_without_a_reason_is_kept_back_and_a_missing_one_supplied_once() -> None:
     stop = b'{"type":"message_stop"}'
     renderer = MessageStream(MESSAGES, "m", "id")
     reason = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}
 
-    assert MessagesRelay("m").push(stop) == []
-    for event in MessagesRelay("m").push(json.dumps(reason).encode()):
+    assert begun("m").push(stop) == []
+    for event in begun("m").push(json.dumps(reason).encode()):
         renderer.render(event)
     assert [event.name for event in Decoder().feed(renderer.end() + renderer.end())] == [b"message_stop"]
 

@@ -7,9 +7,17 @@ behind a message that has no reason to have ended.
 import msgspec
 
 from backends.dialects.anthropic_messages.server.counted import Counted, told_error
-from backends.dialects.anthropic_messages.server.events import FINISHES, StreamEvent, fields_of, read_event, speaks
+from backends.dialects.anthropic_messages.server.events import (
+    FINISHES,
+    Start,
+    StreamEvent,
+    fields_of,
+    read_event,
+    speaks,
+)
 from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.openai_chat.shapes import in_utf8
+from backends.dialects.openai_chat.whole import AnswerError
 from backends.messages import Event, Finish, Wire
 
 
@@ -19,6 +27,7 @@ class MessagesRelay:
     def __init__(self, model: str) -> None:
         self._model = msgspec.Raw(msgspec.json.encode(model))
         self._counted = Counted()
+        self._begun = False
         self.said_done = False
         self.is_whole = False
 
@@ -31,8 +40,9 @@ class MessagesRelay:
         if event.type == "error":
             raise told_error(bytes(event.error) or b"null")
         if event.type == "message_start" and event.message is not None:
-            self._counted.take(bytes(event.message.usage))
-            return [Wire(self._named(data), dialect=DIALECT, counted=self._counted.usage)]
+            return self._beginning(data, event.message)
+        if not self._begun and event.type != "ping":
+            raise AnswerError("the upstream's message has no message_start")
         if event.type == "message_delta":
             return self._ending(data, event)
         if event.type == "message_stop":
@@ -43,6 +53,14 @@ class MessagesRelay:
     def tail(self) -> list[Event]:
         usage = self._counted.usage
         return [] if usage is None else [usage]
+
+    def _beginning(self, data: bytes, message: Start) -> list[Event]:
+        """A message begins once, whatever its server says: clients' libraries break at a second beginning."""
+        self._counted.take(bytes(message.usage))
+        if self._begun:
+            return []
+        self._begun = True
+        return [Wire(self._named(data), dialect=DIALECT, counted=self._counted.usage)]
 
     def _named(self, data: bytes) -> bytes:
         fields = fields_of(data)
