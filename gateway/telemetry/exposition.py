@@ -1,9 +1,9 @@
-"""Lines of the Prometheus text format 0.0.4. What of a line stays the same is written once, so a page is mostly joined.
-
-The client library writes OpenMetrics, and says (in a test) what these lines have to be.
+"""Lines of the Prometheus text format 0.0.4 and of OpenMetrics 1.0. What of a line stays the same is written once, so a page is
+mostly joined: it is made on the event loop, and must not hold it up. Tests hold it to what the client library reads and writes.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from prometheus_client.utils import floatToGoString
 
@@ -15,14 +15,33 @@ PLAIN_BELOW = 1_000_000
 """Counts below it are written without an exponent."""
 
 
-def opening(metric: names.Metric) -> str:
+class Exemplar(NamedTuple):
+    """A trace that is an example of what a bucket counts. `at` in seconds since the epoch."""
+
+    trace_id: str
+    amount: float
+    at: float
+
+
+def opening(metric: names.Metric, *, openmetrics: bool) -> str:
     """
-    >>> opening(names.IN_FLIGHT)
+    >>> opening(names.IN_FLIGHT, openmetrics=True)
     '# HELP http_server_active_requests How many requests are being answered?\\n# TYPE http_server_active_requests gauge\\n'
     """
-    name = names.prometheus_name(metric) + ("_total" if metric.kind == "counter" else "")
-    told = metric.question.replace("\\", r"\\").replace("\n", r"\n")
-    return f"# HELP {name} {told}\n# TYPE {name} {metric.kind}\n"
+    has_total = metric.kind == "counter" and not openmetrics
+    name = names.prometheus_name(metric) + ("_total" if has_total else "")
+    return f"# HELP {name} {metric.question}\n# TYPE {name} {metric.kind}\n"
+
+
+def line(head: str, number: float, exemplar: Exemplar | None) -> str:
+    """
+    >>> line("m ", 2, None), line("m ", 2, Exemplar("0af7", 0.25, 1.5))
+    ('m 2.0\\n', 'm 2.0 # {trace_id="0af7"} 0.25 1.5\\n')
+    """
+    if exemplar is None:
+        return f"{head}{written(number)}\n"
+    beside = f'{{{names.EXEMPLAR}="{exemplar.trace_id}"}} {written(exemplar.amount)} {exemplar.at}'
+    return f"{head}{written(number)} # {beside}\n"
 
 
 def heads(metric: names.Metric, values: tuple[str, ...]) -> tuple[str, ...]:

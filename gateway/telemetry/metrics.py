@@ -1,14 +1,10 @@
 """Prometheus metrics of one process, with bounded series; nothing global is registered."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import product
 from math import prod
 from threading import Lock
-
-from prometheus_client import Metric
-from prometheus_client.openmetrics.exposition import generate_latest
-from prometheus_client.registry import Collector
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
@@ -19,7 +15,8 @@ from policies.decision import Call
 from policies.experiments.plan import Assignment, Experiment
 from policies.policy import Choose
 
-as_openmetrics: Callable[[Collector], bytes] = generate_latest
+EOF = "# EOF\n"
+"""The end of a page in OpenMetrics."""
 
 PLACE = re.compile(r"[\w.:\[\]-]{1,200}")
 
@@ -54,13 +51,8 @@ class Metrics:
 
     def page(self, *, exemplars: bool = False) -> bytes:
         """The exposition text: Prometheus text format 0.0.4, or OpenMetrics with exemplars."""
-        if exemplars:
-            return as_openmetrics(self)
-        return "".join([series.text() for series in self._series.values()]).encode()
-
-    def collect(self) -> Iterator[Metric]:
-        """Families without `_created`, which would be a second series for each of ours."""
-        return (series.family() for series in self._series.values())
+        lines = [line for series in self._series.values() for line in series.lines(exemplars=exemplars)]
+        return "".join([*lines, EOF] if exemplars else lines).encode()
 
     def policy_loaded(
         self,

@@ -1,19 +1,17 @@
-"""One metric's time series: counted here, shown as the client library has it, and never more than a bound."""
+"""One metric's time series: counted and written here, and never more than a bound."""
 
 import time
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
-
 from gateway.telemetry import names
-from gateway.telemetry.exposition import as_go_writes, heads, opening, written
+from gateway.telemetry.exposition import Exemplar, heads, line, opening
 
 MAX_SERIES = 1_000
 """Label sets of one metric. A further one is counted under `other` in every label."""
 
-Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+NO_EXEMPLARS: dict[int, Exemplar] = {}
 
 
 class Number:
@@ -27,6 +25,10 @@ class Number:
     def record(self, amount: float) -> None:
         self.value += amount
 
+    @property
+    def exemplars(self) -> dict[int, Exemplar]:
+        return NO_EXEMPLARS
+
     def numbers(self) -> Iterable[float]:
         return (self.value,)
 
@@ -34,12 +36,12 @@ class Number:
 class Spread:
     """A histogram of one label set. `bounds` are the upper ends of its buckets but the last; `counts` are not cumulative."""
 
-    __slots__ = ("bounds", "counts", "examples", "total")
+    __slots__ = ("bounds", "counts", "exemplars", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        self.examples: dict[int, Exemplar] = {}
+        self.exemplars: dict[int, Exemplar] = {}
         self.total = 0.0
 
     def record(self, amount: float) -> None:
@@ -47,18 +49,12 @@ class Spread:
         self.total += amount
 
     def exemplify(self, amount: float, trace_id: str) -> None:
-        self.examples[bisect_left(self.bounds, amount)] = Exemplar({names.EXEMPLAR: trace_id}, amount, time.time())
+        self.exemplars[bisect_left(self.bounds, amount)] = Exemplar(trace_id, amount, time.time())
 
     def numbers(self) -> Iterable[float]:
         """Of the lines: buckets, count, sum."""
         buckets = list(accumulate(self.counts))
         return (*buckets, buckets[-1], self.total)
-
-    def add_to(self, family: HistogramMetricFamily, values: tuple[str, ...]) -> None:
-        ends = [*map(as_go_writes, self.bounds), "+Inf"]
-        found = enumerate(zip(ends, accumulate(self.counts), strict=True))
-        buckets = [(end, count, self.examples[n]) if n in self.examples else (end, count) for n, (end, count) in found]
-        family.add_metric(values, buckets, self.total)
 
 
 class Series:
@@ -102,25 +98,14 @@ class Series:
         for values in label_sets:
             self._cell(values)
 
-    def text(self) -> str:
-        """As it stands, in the text format."""
-        lines = [opening(self._metric)]
+    def lines(self, *, exemplars: bool) -> Iterator[str]:
+        """As it stands: in the Prometheus text format, or with `exemplars` in OpenMetrics."""
+        yield opening(self._metric, openmetrics=exemplars)
         for values, cell in self._cells.items():
             known = self._heads.get(values) or self._heads.setdefault(values, heads(self._metric, values))
-            lines += [f"{head}{written(number)}\n" for head, number in zip(known, cell.numbers(), strict=True)]
-        return "".join(lines)
-
-    def family(self) -> Family:
-        """As it stands, for the client library."""
-        family = _family(self._metric)
-        for values, cell in self._cells.items():
-            if isinstance(cell, Spread):
-                assert isinstance(family, HistogramMetricFamily)
-                cell.add_to(family, values)
-            else:
-                assert not isinstance(family, HistogramMetricFamily)
-                family.add_metric(values, cell.value)
-        return family
+            shown = cell.exemplars if exemplars else NO_EXEMPLARS
+            for n, (head, number) in enumerate(zip(known, cell.numbers(), strict=True)):
+                yield line(head, number, shown.get(n))
 
     def _cell(self, values: tuple[str, ...]) -> Number | Spread:
         cell = self._cells.get(values)
@@ -131,14 +116,3 @@ class Series:
             fresh = Spread(self._metric.buckets) if self._metric.kind == "histogram" else Number()
             cell = self._cells[values] = fresh
         return cell
-
-
-def _family(metric: names.Metric) -> Family:
-    name, labels = names.prometheus_name(metric), [names.prometheus_label(label) for label in metric.labels]
-    match metric.kind:
-        case "counter":
-            return CounterMetricFamily(name, metric.question, labels=labels)
-        case "gauge":
-            return GaugeMetricFamily(name, metric.question, labels=labels)
-        case "histogram":
-            return HistogramMetricFamily(name, metric.question, labels=labels)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client.parser import text_string_to_metric_families
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
@@ -46,7 +47,8 @@ class World:
         return self.observer.begin(headers or {}, "POST", "/v1/chat/completions")
 
     def metric(self, name: str, **labels: str) -> float | None:
-        samples = [sample for family in self.metrics.collect() for sample in family.samples]
+        families = text_string_to_metric_families(self.metrics.page().decode())
+        samples = [sample for family in families for sample in family.samples]
         return next((sample.value for sample in samples if (sample.name, sample.labels) == (name, labels)), None)
 
     async def over(self) -> tuple[ReadableSpan, ...]:
