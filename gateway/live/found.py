@@ -136,11 +136,12 @@ def is_address(found: str) -> bool:
 
 
 def place(live: Live, model: Model, found: list[str], build: Callable[[Model, str], Replica]) -> None:
-    """Who stays keeps what is known of it; who is new begins; who left gets no more work, and ends what it has."""
+    """Who stays keeps what is known of it, and so does who is back soon; who is new begins; who left gets no more work, and
+    ends what it has."""
     if live.policy.models.get(model.name) != model:
         return
     known = {replica.name: replica for replica in live.replicas[model.name]}
     if known.keys() == set(found):
         return
     log.info("model %s has %d replicas: %s", model.name, len(found), ", ".join(found) or "none")
-    live.place(model.name, tuple(known.get(address) or build(model, address) for address in found))
+    live.place(model.name, tuple(known.get(at) or live.departed(model.name, at) or build(model, at) for at in found))

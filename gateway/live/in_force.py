@@ -97,15 +97,20 @@ class Live:
 
     def place(self, model: str, found: tuple[Replica, ...]) -> None:
         """These are the replicas of `model` from here on. Who is not among them any more gets no new request; what was
-        decided before may still name it."""
+        decided before may still name it. One that departed just now comes back as the same one (see `departed`)."""
         before = self.replicas[model]
         for fresh in [replica for replica in found if replica not in before]:
-            fresh.lives += 1
-            self._departed.pop(self._by_call.get((model, fresh.name), fresh), None)
+            fresh.lives += fresh not in self._departed
+            self._departed.pop(fresh, None)
             self._by_call[model, fresh.name] = fresh
         for gone in [replica for replica in before if replica not in found]:
             self._departed[gone] = gone.clock() + self.policy.resilience.total_s + LINGER_S
         self.replicas[model] = found
+
+    def departed(self, model: str, name: str) -> Replica | None:
+        """Who left and is not closed yet: it may have work of ours, and all that is known of it."""
+        there = self._by_call.get((model, name))
+        return there if there in self._departed else None
 
     async def let_departed_go(self) -> None:
         """Close those that no request can name any more."""

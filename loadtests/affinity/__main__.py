@@ -4,7 +4,9 @@
                                  [--json] [--ledger]
 
 FILE is a trace of Mooncake's (JSON lines with hash_ids) or of Azure's (a table of times and lengths, which shares nothing).
-The choice and the index are the gateway's own code; the servers are simulated. The same seed gives the same numbers.
+As JSON the first scenario is at the top: `ours` beside each rival by its name, with hit_share_of_ceiling, imbalance,
+ttft_p50_s, ttft_p90_s and ttft_p99_s; all of them are under `scenarios`. The choice, the index and the count of work are the
+gateway's own code; the servers are simulated. The same seed gives the same numbers.
 """
 
 import argparse

@@ -56,7 +56,8 @@ def show(results: Sequence[Result], console: Console) -> None:
 
 
 def as_json(results: Sequence[Result]) -> Mapping[str, object]:
-    """The first scenario at the top, all of them under `scenarios`."""
+    """The first scenario at the top: `ours`, and each rival both under its own name and among `rivals`. All scenarios, each
+    with its `ours` and `rivals`, under `scenarios`."""
     rows = [
         {
             "scenario": result.scenario.name,
@@ -67,7 +68,7 @@ def as_json(results: Sequence[Result]) -> Mapping[str, object]:
         }
         for result in results
     ]
-    return {"ours": rows[0]["ours"], "rivals": rows[0]["rivals"], "scenarios": rows}
+    return {**rows[0], **results[0].rivals, "scenarios": rows}
 
 
 def in_a_row(results: Sequence[Result]) -> str:

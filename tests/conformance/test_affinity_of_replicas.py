@@ -98,6 +98,28 @@ async def test_work_in_flight_sends_the_next_request_to_the_other_replica(tmp_pa
     assert spread == [4, 4]
 
 
+async def test_a_burst_with_one_prefix_that_nobody_holds_does_not_all_go_to_one_replica(tmp_path: Path) -> None:
+    """AFF-04: load is counted at the choice, before anything was answered."""
+    slow = sse_reply(text_chunk("a"), Until(asyncio.Event()))
+    async with (
+        fake_upstream(slow) as a,
+        fake_upstream(slow) as b,
+        running_gateway(
+            f"{two_replicas(a.base, b.base)}affinity: {{spill_after: 2, spread_after: 2}}\n", tmp_path
+        ) as gateway,
+        httpx.AsyncClient(timeout=10) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
+        waiting = [tasks.create_task(ask(gateway, client, f"{LONG}{number}")) for number in range(4)]
+        await a.until(lambda _: sum(calls([a, b])) == 4)
+
+        spread = calls([a, b])
+        for task in waiting:
+            task.cancel()
+
+    assert max(spread) <= 3
+
+
 async def test_one_tenants_prefix_says_nothing_about_anothers(tmp_path: Path) -> None:
     rows = [{"hash": hashlib.sha256(key.encode()).hexdigest(), "tenant": key} for key in ("one", "two")]
     keys = tmp_path / "keys.json"

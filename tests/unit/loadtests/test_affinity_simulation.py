@@ -5,7 +5,7 @@ import random
 from loadtests.affinity.fleet import Pool, drive
 from loadtests.affinity.ours import Ours
 from loadtests.affinity.replica import Job, Replica, prefill_s
-from loadtests.affinity.report import numbers
+from loadtests.affinity.report import COLUMNS, Result, as_json, numbers
 from loadtests.affinity.rivals import RIVALS
 from loadtests.affinity.scenarios import Scenario, scenarios
 from loadtests.affinity.traces import Arrival, Trace, with_hot_prefix, without_sharing
@@ -99,3 +99,15 @@ def test_nobody_is_told_of_a_first_token_before_it_is_there() -> None:
     drive(talk(30, 3, 6), Pool((1.0, 1.0), 100), Watching)
     assert len(heard) == 90
     assert all(first_token_at <= now for now, first_token_at in heard)
+
+
+def test_whoever_reads_the_json_finds_ours_beside_each_rival_under_its_name() -> None:
+    scenario = of(talk(20, 2, 7), "as it is", 0.5)
+    under = {name: numbers(drive(scenario.trace, scenario.pool, RIVALS[name]), scenario) for name in RIVALS}
+    ours = numbers(drive(scenario.trace, scenario.pool, Ours), scenario)
+
+    told = as_json([Result(scenario, ours, under)])
+
+    assert set(ours) == set(COLUMNS)
+    assert {name: told[name] for name in ("ours", *RIVALS)} == {"ours": ours, **under}
+    assert (told["scenario"], told["load"], told["rivals"]) == ("as it is", 0.5, under)
