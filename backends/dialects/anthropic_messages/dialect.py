@@ -30,7 +30,7 @@ class AnthropicMessages:
         return error_body(error)
 
     def headers(self, request_id: str) -> Mapping[str, str]:
-        return {"request-id": request_id}
+        return {"request-id": request_id} if request_id else {}
 
 
 def answer_id(request_id: str) -> str:
