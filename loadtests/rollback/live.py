@@ -65,9 +65,13 @@ class Asking:
 
 async def one_round(asking: Asking, admin: httpx.AsyncClient) -> dict[str, Any]:
     asking.seen.clear()
-    streams = [asyncio.create_task(asking.streamed()) for _ in range(STREAMS)]
-    await asyncio.sleep(0.5)
-    over = asyncio.Event()
+    over, ends = asyncio.Event(), list[tuple[str, bool]]()
+
+    async def stream() -> None:
+        while not over.is_set():
+            ends.append(await asking.streamed())
+
+    streams = [asyncio.create_task(stream()) for _ in range(STREAMS)]
 
     async def ask() -> None:
         while not over.is_set() and asking.seen.total() < MOST:
@@ -82,16 +86,16 @@ async def one_round(asking: Asking, admin: httpx.AsyncClient) -> dict[str, Any]:
         why = (await told(admin))["words"]
         over.set()
     canaries = asking.seen[CANARY]
-    still = sum(not stream.done() for stream in streams)
+    before = len(ends)
     after = [await asking.whole() for _ in range(40)]
-    ends = await asyncio.gather(*streams)
+    await asyncio.gather(*streams)
     return {
         "canary_requests": canaries + sum(variant == CANARY for variant, _ in ends),
         "why": why,
         "canaries_after": sum(variant == CANARY for variant in after),
-        "streams_under_way": still,
+        "streams_under_way": len(ends) - before,
         "streams_finished": all(ended for _, ended in ends),
-        "canary_streams": sum(variant == CANARY for variant, _ in ends),
+        "canary_streams_under_way": sum(variant == CANARY for variant, _ in ends[before:]),
     }
 
 

@@ -88,9 +88,8 @@ def breaches_of(experiment: Experiment, trial: Trial) -> Iterator[Breach]:
     for treatment, rail in rails(experiment):
         found = trial.watched[key(treatment, rail.name)]
         if found.peak >= -math.log(rail.alpha):
-            own = trial.metrics[key(treatment, rail.metric.name)]
-            seen = finding(treatment, own, rail.alpha, experiment.control)
-            words = f"{treatment} breaks the guardrail {rail.name}: {values(rail.metric, seen.control, seen.treat)}"
+            treat, control = so_far(trial.metrics[key(treatment, rail.metric.name)])
+            words = f"{treatment} breaks the guardrail {rail.name}: {values(rail.metric, control, treat)}"
             yield Breach(variant=treatment, guardrail=rail.name, act=rail.act, p=anytime_p(found.peak), words=words)
 
 
@@ -155,6 +154,16 @@ def shown(evidence: Evidence) -> tuple[float | None, float | None]:
         return None, None
     at = evidence.tops / evidence.bottoms if metric.kind == "ratio" and evidence.bottoms else 0.0
     return max(0.0, at + means[0]), max(0.0, at + means[1])
+
+
+def so_far(evidence: Evidence) -> tuple[float | None, float | None]:
+    """The same; before the first look, where a guardrail may break already, plain averages."""
+    treat, control = shown(evidence)
+    if control is not None or evidence.metric.kind not in ("binary", "mean"):
+        return treat, control
+    sides = (evidence.scores.treat, evidence.scores.control)
+    one, other = [side.total / side.count if side.count else None for side in sides]
+    return one, other
 
 
 def changed(evidence: Evidence, alpha: float) -> tuple[float | None, float | None, float | None]:

@@ -93,7 +93,7 @@ async def test_a_bad_canary_is_taken_back_with_the_request_that_shows_it(clock: 
     assert chapter(keeper).trial.requests["canary"] < 40
     told = told_rollout(chapter(keeper), clock.now)
     assert (told.state, told.share) == ("rolled_back", 0.0)
-    assert "breaks the guardrail errors" in told.words
+    assert "breaks the guardrail errors: 100% against 0%" in told.words
     await keeper.step()
     again, _ = keeping(clock, shelf=Shelf(tmp_path))
     assert again.forced == {"next": "control"}
