@@ -18,7 +18,7 @@ from gateway.request.carried import uncarried
 from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
-from gateway.request.snapshot import World, has_choice, look_around, take_snapshot
+from gateway.request.snapshot import Look, World, has_choice, look_around, take_snapshot
 from gateway.request.units import units_of
 from policies.decide import assigned, decide
 from policies.decision import Call, Decision
@@ -31,6 +31,10 @@ from policies.unsettled import unsettled
 
 LONG_PROMPT_BYTES = 32_768
 """Prompts above this are tokenised off the event loop."""
+
+LONG_DIGEST_BYTES = 131_072
+"""Prompts above this are digested off the event loop, where that is all there is to do: half a millisecond for a model. What
+goes to a thread and back costs 0.1 to 0.2 ms itself."""
 
 LONG_BODY_BYTES = 1 << 20
 """Bodies above this are tried in another dialect off the event loop; one of 64 KB takes 35 µs there."""
@@ -91,7 +95,7 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
         facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
     seen = await look_around(live, asked_of(live, request), prepared, world)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
-    look = partial(knowing, taken, forced, ramps) if forced or ramps else taken
+    look = Look(partial(knowing, taken, forced, ramps) if forced or ramps else taken)
     estimate = await estimate_for(live, request, lambda span: unsettled(live.policy, facts, span, look()))
     snapshot = look()
     began = time.perf_counter_ns()
@@ -125,7 +129,8 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Contain
         return {}
     able = [live.replicas[model] for model in asked_of(live, request) if model not in unable]
     readers = [group[0] for group in able if group and reads_prompt(group)]
-    if readers and max(len(request.raw), len(request.native.body) if request.native else 0) > LONG_PROMPT_BYTES:
+    size = max(len(request.raw), len(request.native.body) if request.native else 0)
+    if readers and size > (LONG_PROMPT_BYTES if any(map(tokenises, readers)) else LONG_DIGEST_BYTES):
         return await asyncio.to_thread(_prepare, readers, request, salt)
     return _prepare(readers, request, salt)
 
@@ -140,7 +145,12 @@ def reads_prompt(replicas: tuple[Replica, ...]) -> bool:
     if not replicas:
         return False
     first = replicas[0]
-    return first.upstream is not None and (first.is_local or first.hear is not None or has_choice(replicas))
+    return first.upstream is not None and (tokenises(first) or has_choice(replicas))
+
+
+def tokenises(replica: Replica) -> bool:
+    """Whether its prompts are read by its model's tokenizer here."""
+    return replica.is_local or replica.hear is not None
 
 
 def _prepare(readers: list[Replica], request: ChatRequest, salt: bytes) -> dict[str, Prepared]:

@@ -1,5 +1,6 @@
 """Step 6: one read of the world, as values. The in-flight ledger and every engine's own word, at one instant."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -83,6 +84,24 @@ def take_snapshot(
         for model, replicas in live.replicas.items()
     }
     return Snapshot(replicas=states, now=world.now(), draw=draw, escalations_off=world.escalations.off())
+
+
+class Look:
+    """Takes a snapshot, and the same one again until the event loop has turned: before that nobody else can have claimed
+    anything or given it back."""
+
+    def __init__(self, take: Callable[[], Snapshot]) -> None:
+        self._take = take
+        self._seen: Snapshot | None = None
+
+    def __call__(self) -> Snapshot:
+        if self._seen is None:
+            self._seen = self._take()
+            asyncio.get_running_loop().call_soon(self._forget)
+        return self._seen
+
+    def _forget(self) -> None:
+        self._seen = None
 
 
 def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:
