@@ -41,7 +41,7 @@ models:
   large: {{at: '{B}/v1', price: {{input: $10/M, output: $20/M}}}}
 routes: [{{name: r, use: small, escalate: careful}}]
 escalations:
-  careful: {{to: large, when: {{p_correct: {{under: 50%}}}}, hold_back: {{tokens: 4, at_most: 100ms}}}}
+  careful: {{to: large, when: {{p_correct: {{under: 50%}}}}, hold_back: {{tokens: 4, at_most: 10s}}}}
 """
 SECOND = CASCADE.replace("routes:", "  other: {{at: '{C}/v1', can: [logprobs]}}\nroutes:").replace(
     "{{to: large,", "{{to: large, second_opinion: other,"
