@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from concurrent.futures import Future
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -198,6 +200,39 @@ async def test_an_encoder_that_fails_is_told_of_and_no_verdict():
     assert await comparer.compare(Said(text="a"), Said(text="a"), Wanted(), ["embedding"]) == {"embedding": 0.0}
     with pytest.raises(NotCompared, match="no such model"):
         await comparer.compare(Said(text="a"), Said(text="b"), Wanted(), ["embedding"])
+
+
+class Encoder:
+    """Vectors of three texts that one can tell the angles of; `asked` are the texts."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.closed = False
+
+    def submit(self, text: str) -> "Future[np.ndarray]":
+        self.asked.append(text)
+        found: Future[np.ndarray] = Future()
+        found.set_result(np.array({"east": (1.0, 0.0), "north-east": (0.6, 0.8), "north": (0.0, 1.0)}[text]))
+        return found
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_meaning_is_the_angle_between_embeddings_and_the_encoder_is_opened_once():
+    encoder, opened = Encoder(), []
+    comparer = Comparer(lambda: opened.append(1) or encoder)
+
+    near = await comparer.compare(Said(text="east"), Said(text="north-east"), Wanted(), ["embedding"])
+    far = await comparer.compare(Said(text="east"), Said(text=" north "), Wanted(), ["embedding"])
+    silent = await comparer.compare(Said(text="east"), Said(), Wanted(), ["embedding"])
+    await comparer.aclose()
+
+    assert near == {"embedding": pytest.approx(0.4)}
+    assert far == {"embedding": pytest.approx(1.0)}
+    assert silent == {}
+    assert opened == [1]
+    assert encoder.closed
 
 
 def test_a_library_that_is_missing_is_told_with_the_line_that_adds_it():
