@@ -12,7 +12,7 @@ MOST_BYTES = 1 << 20
 """Of an answer that is compared; a longer one is not."""
 
 AT_ONCE = 4
-"""Events that are read before others have their turn: some 100 us."""
+"""Events that are read before others have their turn."""
 
 
 class Ear(Protocol):
