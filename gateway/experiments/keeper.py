@@ -15,17 +15,17 @@ import msgspec
 from gateway.decisions.record import SignalRecord
 from gateway.experiments.bench import Bench, Event, Over, Told
 from gateway.experiments.chapter import Chapter, carried
-from gateway.experiments.outcomes import covariates, outcomes
+from gateway.experiments.exposures import exposures_of, without_unit
+from gateway.experiments.outcomes import outcomes
 from gateway.experiments.shelf import Order, Shelf
+from gateway.experiments.telling import changed
 from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
-from policies.experiments import rollout
-from policies.experiments.assign import shares
-from policies.experiments.enrol import Ramps, unit_of
+from policies.experiments.enrol import Ramps
 from policies.experiments.evidence import Value
 from policies.experiments.plan import Experiment
 from policies.experiments.standing import Standing
-from policies.experiments.trial import Exposure, Trial
+from policies.experiments.trial import Trial
 from policies.policy import Policy
 
 log = logging.getLogger("turnout.experiments")
@@ -264,35 +264,8 @@ class Keeper:
         )
 
 
-def exposures_of(experiments: Sequence[Experiment], judged: Judged) -> Iterator[Exposure]:
-    """Of an experiment that is over nobody is exposed."""
-    named = {experiment.name: experiment for experiment in experiments}
-    for found in judged.decision.assignments:
-        if found.unit:
-            experiment = named[found.experiment]
-            known = covariates(experiment.adjust_by, judged.facts, judged.estimate)
-            weights = experiment.ramped(judged.snapshot.ramps.get(found.experiment, ())).weights
-            chances = {name: chance for name, chance in shares(weights).items() if chance}
-            yield Exposure(found.experiment, found.variant, found.unit, chances, known)
-
-
-def without_unit(experiments: Sequence[Experiment], judged: Judged) -> Iterator[str]:
-    """Experiments of this route that have no unit to go by."""
-    for experiment in experiments:
-        if judged.decision.route in experiment.routes and not unit_of(experiment, judged.facts):
-            yield experiment.name
-
-
 def parts_of(heard: Heard) -> Iterator[Trial]:
     """The parts of other gateways; one that cannot be read here is left out."""
     for told in heard.parts:
         with suppress(msgspec.MsgspecError):
             yield msgspec.json.decode(told, type=Trial)
-
-
-def changed(chapter: Chapter) -> str:
-    """What has become of it, for the process's log."""
-    standing, name = chapter.standing, chapter.experiment.name
-    if chapter.experiment.steps:
-        return f"rollout {name}: {rollout.told(standing, chapter.experiment, chapter.canaries, standing.since)}"
-    return f"experiment {name} is {standing.state}: {standing.why}"

@@ -96,3 +96,11 @@ def misfit(chapter: Chapter, action: str, now: float) -> str:
         return ""
     name = chapter.experiment.name
     return f"{name} {otherwise}: {told(chapter.standing, chapter.experiment, chapter.canaries, now)}"
+
+
+def changed(chapter: Chapter) -> str:
+    """What has become of it, for the process's log."""
+    standing, name = chapter.standing, chapter.experiment.name
+    if chapter.experiment.steps:
+        return f"rollout {name}: {told(standing, chapter.experiment, chapter.canaries, standing.since)}"
+    return f"experiment {name} is {standing.state}: {standing.why}"
