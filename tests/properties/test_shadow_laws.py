@@ -70,10 +70,10 @@ def test_an_interval_holds_the_average_and_hangs_on_no_order(values, alpha):
 
 
 def test_the_true_mean_is_left_out_at_any_look_no_more_often_than_alpha():
-    draws, missed, runs = random.Random(5), 0, 300
+    draws, missed, runs = random.Random(5), 0, 200
     for _ in range(runs):
         rate, counts = draws.choice((0.02, 0.2, 0.5)), {0: 0, 100: 0}
-        for _ in range(200):
+        for _ in range(100):
             counts[100 * (draws.random() < rate)] += 1
             if log_wealth(counts, rate, 0.0, 1.0) > 2.995732:  # ln(1 / 5 %)
                 missed += 1
