@@ -68,7 +68,7 @@ async def test_what_one_gateway_sent_another_one_knows_through_a_shared_store(tm
                 text = f"{number} {LONG}"
                 assert await ask(first, client, text) == 200
                 body = {"model": "auto", "messages": [{"role": "user", "content": text}]}
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(20):  # a store that was away for a moment is asked again after a pause
                     while not await is_known(client, f"{second.base}/v1/route", body):  # noqa: ASYNC110  only asking tells
                         await asyncio.sleep(0.005)
                 assert await ask(second, client, text) == 200
