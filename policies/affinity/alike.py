@@ -1,7 +1,7 @@
 """Prompts that begin alike, told by few keys: those of their first 1, 2, 4, 8, ... blocks.
 
-Two prompts that share `depth` blocks share the landmark of `depth`, which stands for more than half of them. So prompts that wait
-somewhere are counted under a handful of keys each, however long they are.
+Two prompts that share `depth` blocks share the landmark of `depth`, which stands for more than half of them. So prompts that
+wait somewhere are counted under a handful of keys each, however long they are.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Replicas of one model that are not equally fast: the wait is in seconds, so the slower one waits longer for the same queue."""
+"""Replicas of one model that are not equally fast: the same queue is a longer wait at the slower one."""
 
 from hypothesis import given
 from hypothesis import strategies as st
