@@ -8,6 +8,7 @@ policy and all keys again.
 import asyncio
 import atexit
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -28,6 +29,9 @@ from gateway.wiring import Built, build_gateway
 
 CLOSE_S = 1
 """For answers that ended in this instant to be written; what is still under way then is ended with an error."""
+
+COLLECT_AFTER = 10_000
+"""Objects more than before, after which the youngest are looked at; Python's own is 700."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -108,6 +112,7 @@ def serve(settings: Settings, say: Say | None = None) -> None:
     write_process_log(settings.telemetry.log)
     built = build_gateway(settings)
     server = open_server(built, settings)
+    collect_seldom()
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(_serve(server, built, say, open_admin(built.gateway, settings)))
     if built.upkeep.left_behind:
@@ -121,6 +126,14 @@ def serve(settings: Settings, say: Say | None = None) -> None:
                 )
             )
         sys.exit(1)
+
+
+def collect_seldom() -> None:
+    """What stands at the start is not looked at again by the collector of cycles, and it looks seldom: a request makes some
+    thousand objects, and nearly all go by themselves. A tenth of a request's time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
 
 
 def end_at_once() -> None:
