@@ -25,9 +25,8 @@ from loadtests.overhead.report import cell, goals, lines
 from loadtests.overhead.soak import soak
 from loadtests.servers import Server
 
-QUICK_S = 8.0
-"""Of the measuring itself in a quick run; starting everybody, streams that begin and end, and the crowd of them take the rest of its
-40 s."""
+QUICK_S = 5.0
+"""Of the measuring itself in a quick run; who starts, and streams that begin and end, take the rest of its 40 s."""
 
 
 def race(options: argparse.Namespace, cores: Cores) -> dict[str, rounds.Figures]:
