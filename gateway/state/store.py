@@ -99,18 +99,18 @@ class Store:
 
     def post(self, work: Callable[[], Coroutine[None, None, T]]) -> "asyncio.Task[T] | None":
         """Begun, and judged when it ends; None when the store is away."""
-        task = self._exchange(work)
+        began, task = self._monotonic(), self._exchange(work)
         if task is not None:
-            task.add_done_callback(self._judge)
+            task.add_done_callback(lambda ended: self._judge(ended, began))
         return task
 
     async def finish(self, work: Callable[[], Coroutine[None, None, T]]) -> T | None:
         """As `ask`, for what no request waits for: it may take its time."""
-        task = self._exchange(work)
+        began, task = self._monotonic(), self._exchange(work)
         if task is None:
             return None
         await asyncio.wait({task})
-        return self._judge(task)
+        return self._judge(task, began)
 
     async def aclose(self) -> None:
         for task in self._pending:
@@ -126,10 +126,12 @@ class Store:
             return None
         return self._start(work(), "store-exchange")
 
-    def _judge(self, task: "asyncio.Task[T]") -> T | None:
+    def _judge(self, task: "asyncio.Task[T]", began: float = math.inf) -> T | None:
+        """An answer that nobody waited for and that came late says nothing of whether those who wait are answered in time."""
         why = _failure(task)
         if why is None:
-            self._circuit.succeeded()
+            if self._monotonic() - began <= self._wait_s:
+                self._circuit.succeeded()
             return task.result()
         if _has_moved(task):
             self._circuit.open()
