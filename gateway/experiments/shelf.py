@@ -1,7 +1,6 @@
-"""Experiments on disk: a file for each, replaced whole, and the orders that a person leaves beside it."""
+"""Experiments on disk, and the orders that a person leaves beside them."""
 
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -9,12 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from gateway.decisions.segments import lock
+from gateway.decisions.segments import PRIVATE_FOLDER
 from gateway.experiments.chapter import Chapter
-
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-
-PLAIN = re.compile(r"[^A-Za-z0-9._-]")
+from gateway.kept import Kept, replace
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -28,38 +24,12 @@ class Order(msgspec.Struct, frozen=True):
     weights: Mapping[str, float] = {}
 
 
-class Shelf:
-    """A folder of one gateway process, and of whoever reads it. Raises OSError where it cannot be written."""
+class Shelf(Kept[Chapter]):
+    """The folder is made at once: orders may come before the gateway does."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._lock: int | None = None
+        super().__init__(folder, Chapter, lambda chapter: chapter.experiment.name)
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-
-    def claim(self) -> None:
-        """Nobody else keeps experiments here from now on. Raises FolderTaken where somebody does."""
-        if self._lock is None:
-            self._lock = lock(self.folder / "lock")
-
-    def release(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    def read(self, name: str) -> Chapter | None:
-        """None where there is none, or none that is read here."""
-        with suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(self._path(name).read_bytes(), type=Chapter)
-        return None
-
-    def write(self, chapter: Chapter) -> None:
-        """Whole or not at all. Raises OSError."""
-        replace(self._path(chapter.experiment.name), msgspec.json.encode(chapter))
-
-    def all(self) -> Mapping[str, Chapter]:
-        """Every experiment that is kept here, by name."""
-        found = [self.read(path.stem) for path in sorted(self.folder.glob("*.json"))]
-        return {chapter.experiment.name: chapter for chapter in found if chapter is not None}
 
     def identity(self) -> str:
         """Who wrote what other gateways have of this one: the same after a restart, so that nothing counts twice."""
@@ -74,30 +44,13 @@ class Shelf:
 
     def order(self, name: str, order: Order) -> None:
         """Raises OSError."""
-        replace(self._order(name), msgspec.json.encode(order))
+        replace(self.path(name, "order"), msgspec.json.encode(order))
 
     def taken_order(self, name: str) -> Order | None:
         """The order for this experiment, once."""
-        path = self._order(name)
+        path = self.path(name, "order")
         with suppress(OSError, msgspec.MsgspecError):
             found = msgspec.json.decode(path.read_bytes(), type=Order)
             path.unlink()
             return found
         return None
-
-    def _path(self, name: str) -> Path:
-        return self.folder / f"{PLAIN.sub('_', name)}.json"
-
-    def _order(self, name: str) -> Path:
-        return self.folder / f"{PLAIN.sub('_', name)}.order"
-
-
-def replace(path: Path, data: bytes) -> None:
-    """What stands there is the old or the new, whatever happens meanwhile."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-    with os.fdopen(file, "wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
-    beside.replace(path)
