@@ -10,8 +10,7 @@ from policies.affinity.blocks import DIGEST_BYTES
 VERSION = 1
 
 EVENTS_PATH = "/worker/events"
-LOAD_PATH = "/worker/load"
-"""Below the version of the API: `/v1/worker/load`."""
+"""Below the version of the API: `/v1/worker/events`."""
 
 EventName = Literal["worker", "blocks", "load"]
 

@@ -1,7 +1,7 @@
 """Worlds in which two variants do not differ, and one in which they do: outcomes of many runs, one request after another."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,9 +74,6 @@ def pairs(world: World, part: float, runs: int, random: np.random.Generator) -> 
     """An amount for each occasion; half of the requests have none."""
     bottoms = np.asarray(random.poisson(0.7, runs), dtype=np.float64)
     return amounts(world, part, runs, random) / 3 * bottoms, bottoms
-
-
-Assign = Callable[[np.random.Generator, int, float], Bools]
 
 
 def assigned(random: np.random.Generator, runs: int, chance: float) -> Bools:

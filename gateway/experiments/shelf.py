@@ -10,7 +10,7 @@ import msgspec
 
 from gateway.decisions.segments import PRIVATE_FOLDER
 from gateway.experiments.chapter import Chapter
-from gateway.kept import Kept, replace
+from gateway.folder import Folder, replace
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class Order(msgspec.Struct, frozen=True):
     weights: Mapping[str, float] = {}
 
 
-class Shelf(Kept[Chapter]):
+class Shelf(Folder[Chapter]):
     """The folder is made at once: orders may come before the gateway does."""
 
     def __init__(self, folder: Path) -> None:

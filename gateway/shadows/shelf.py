@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from gateway.kept import Kept
+from gateway.folder import Folder
 from gateway.shadows.chapter import Chapter
 
 
-class Shelf(Kept[Chapter]):
+class Shelf(Folder[Chapter]):
     """Made when a gateway claims it; who only reads makes nothing."""
 
     def __init__(self, folder: Path) -> None:

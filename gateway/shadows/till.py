@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.kept import PLAIN, replace
+from gateway.folder import PLAIN, replace
 from policies.shadows.purse import Purse, after_sudden_end, at_rest, day_of, reserve, settle
 
 

@@ -30,9 +30,6 @@ TIMES = ("ttft", "tpot", "duration")
 
 QUANTILE = re.compile(rf"({'|'.join(TIMES)})\.p([1-9][0-9]?(?:\.[0-9])?)")
 
-COVARIATES = ("predicted_difficulty", "prompt_tokens")
-"""Known before a unit is assigned, whatever the variant."""
-
 NAMES = (*MEASURED, *[f"{time}.{quantile}" for time in TIMES for quantile in ("p50", "p95", "p99")])
 """For suggestions."""
 

@@ -7,12 +7,13 @@ from backends.dialects.openai_chat.request import read_chat
 from backends.dialects.openai_chat.response import Completion, error_body
 from backends.dialects.openai_chat.stream import Renderer
 from backends.messages import ChatRequest
+from backends.sse import KEEP_ALIVE
 
 
 class OpenAIChat:
     name = "openai_chat"
     path = "/v1/chat/completions"
-    keep_alive = b": keep-alive\n\n"
+    keep_alive = KEEP_ALIVE
 
     def read(self, raw: bytes) -> ChatRequest:
         return read_chat(raw)

@@ -8,12 +8,13 @@ from backends.dialects.openai_completions.request import read_completions
 from backends.dialects.openai_completions.response import Completion
 from backends.dialects.openai_completions.stream import Renderer
 from backends.messages import ChatRequest
+from backends.sse import KEEP_ALIVE
 
 
 class OpenAICompletions:
     name = "openai_completions"
     path = "/v1/completions"
-    keep_alive = b": keep-alive\n\n"
+    keep_alive = KEEP_ALIVE
 
     def read(self, raw: bytes) -> ChatRequest:
         return read_completions(raw)

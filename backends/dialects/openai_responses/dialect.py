@@ -9,12 +9,13 @@ from backends.dialects.openai_responses.response import Response
 from backends.dialects.openai_responses.shapes import own_words
 from backends.dialects.openai_responses.stream import Renderer
 from backends.messages import ChatRequest
+from backends.sse import KEEP_ALIVE
 
 
 class OpenAIResponses:
     name = "openai_responses"
     path = "/v1/responses"
-    keep_alive = b": keep-alive\n\n"
+    keep_alive = KEEP_ALIVE
 
     def read(self, raw: bytes) -> ChatRequest:
         return read_responses(raw)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 
 
-class Kept(Generic[T]):
+class Folder(Generic[T]):
     """A folder of one gateway process, and of whoever reads it. Raises OSError where it cannot be written."""
 
     def __init__(self, folder: Path, kind: type[T], name_of: Callable[[T], str]) -> None:
