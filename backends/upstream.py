@@ -35,6 +35,10 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
     total_s: float = 600.0
 
 
+GIVES_WAY = 1_000_000
+"""A priority: from here on work stands behind all that somebody waits for, and is in no engine's `load()`."""
+
+
 class UpstreamCall(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt. `headers` are added to the empty set (trace context); `priority` lower is sooner. `resident_tokens` of
     the prompt are believed to be held there, so that the rest of it is what has to be computed."""

@@ -93,7 +93,8 @@ class Output:
 class EngineLoad:
     """Counts at this moment. `queued_tokens`: prompt tokens not yet computed, of all waiting and running jobs.
 
-    `active_tokens`: tokens of running jobs that have their KV, which is what the decode of one step reads.
+    `active_tokens`: tokens of running jobs that have their KV, which is what the decode of one step reads. Jobs that give
+    way to all others (`backends.upstream.GIVES_WAY`) count for nothing but their blocks: nobody is sent elsewhere by them.
     """
 
     waiting: int

@@ -23,6 +23,7 @@ from backends.engine.sequence import Sequence
 from backends.engine.speculate import Speculator
 from backends.engine.transcript import Transcript, Vocabulary
 from backends.messages import TokenLogprob
+from backends.upstream import GIVES_WAY
 from policies.affinity.blocks import seed
 
 Logits = NDArray[np.float32]
@@ -150,11 +151,13 @@ class Batch:
         return self._commit(chunks, logits)
 
     def load(self) -> EngineLoad:
-        waiting, running = self.scheduler.waiting, self.scheduler.running
+        running = [sequence for sequence in self.scheduler.running if sequence.job.priority < GIVES_WAY]
         return EngineLoad(
-            waiting=len(waiting),
+            waiting=sum(sequence.job.priority < GIVES_WAY for sequence in self.scheduler.waiting),
             running=len(running),
-            queued_tokens=sum(live.sequence.prompt_missing for live in self._live.values()),
+            queued_tokens=sum(
+                live.sequence.prompt_missing for live in self._live.values() if live.sequence.job.priority < GIVES_WAY
+            ),
             free_blocks=self.pool.free,
             total_blocks=self.pool.total,
             active_tokens=sum(sequence.computed for sequence in running),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from threading import Condition
 
 from backends.engine.api import Job, Output
+from backends.upstream import GIVES_WAY
 
 Deliver = Callable[[Output], None]
 
@@ -86,9 +87,10 @@ class Inbox:
             return list(self._jobs)
 
     def queued(self) -> tuple[int, int]:
-        """Jobs not yet taken, and their prompt tokens."""
+        """Jobs not yet taken, and their prompt tokens; but for those that give way to all others."""
         with self._changed:
-            prompts = [len(order.job.prompt) for order in self._orders if isinstance(order, Submit)]
+            jobs = [order.job for order in self._orders if isinstance(order, Submit)]
+        prompts = [len(job.prompt) for job in jobs if job.priority < GIVES_WAY]
         return len(prompts), sum(prompts)
 
     def pause(self, seconds: float) -> None:

@@ -8,15 +8,12 @@ import msgspec
 
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Delta, ToolCall, Usage, Wire
-from backends.upstream import Answer, Prepared, TimeLimits, Upstream, UpstreamCall
+from backends.upstream import GIVES_WAY, Answer, Prepared, TimeLimits, Upstream, UpstreamCall
 from gateway.request.listen import Listener
 from gateway.request.settle import spend_microusd
 from policies.catalogue import Model, Price
 from policies.escalate.said import Said
 from policies.facts import Facts
-
-LOWEST = 1_000_000
-"""The priority in an engine of this process: behind every request."""
 
 CONNECT_S = 5.0
 
@@ -75,7 +72,7 @@ async def ask(  # noqa: PLR0917  one call
 ) -> Told:
     """Raises nothing but CancelledError. `most` tokens are heard, then it is closed."""
     limits = TimeLimits(connect_s=min(CONNECT_S, within_s), first_content_s=within_s, gap_s=within_s, total_s=within_s)
-    call = UpstreamCall(request=request, prepared=prepared, limits=limits, headers=headers, priority=LOWEST)
+    call = UpstreamCall(request=request, prepared=prepared, limits=limits, headers=headers, priority=GIVES_WAY)
     began = time.perf_counter()
     try:
         async with asyncio.timeout(within_s):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from backends.messages import ChatRequest, Delta, Finish, Usage, Wire
 from backends.transport import FastTransport, TransportError
-from backends.upstream import Load, Prepared, UpstreamCall
+from backends.upstream import GIVES_WAY, Load, Prepared, UpstreamCall
 from gateway.cli import app
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
@@ -19,7 +19,7 @@ from gateway.request.identity import BadSettings
 from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
 from gateway.shadows import narrow
-from gateway.shadows.ask import LOWEST, Told, hear, most_microusd, spent_microusd
+from gateway.shadows.ask import Told, hear, most_microusd, spent_microusd
 from gateway.shadows.capture import MOST_BYTES, Capture, joined, said_in
 from gateway.shadows.chapter import Chapter, counted
 from gateway.shadows.circuit import Circuit
@@ -346,7 +346,7 @@ async def test_an_engine_of_this_process_is_asked_behind_everybody_with_a_prompt
     following.cancel()
 
     (call,) = engine.calls
-    assert call.priority == LOWEST
+    assert call.priority == GIVES_WAY
     assert call.prepared.salt not in (b"", b"tenant")
     assert shadows.chapters["s"].results == {"compared": 1}
     assert shadows.chapters["s"].evidence["exact"].shadow == {0: 1}
