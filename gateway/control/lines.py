@@ -8,10 +8,14 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 import msgspec
 
+from gateway.control.bills import Settled, bills, used_of
 from gateway.live.in_force import Live
+from gateway.request.judge import Judged
+from gateway.request.settlement import Settlement
 from gateway.telemetry.observe import Observer
 from policies.decision import Decision
 from policies.estimates import Estimate
@@ -27,7 +31,11 @@ log = logging.getLogger("turnout.policy")
 
 PAUSE_S = 0.1
 
-Batch = Mapping[str, list[Decided]]
+Batch = Mapping[str, tuple[list[Decided], list[Settled]]]
+"""By route: what was decided, and what was settled."""
+
+T = TypeVar("T")
+
 Turned = Mapping[str, tuple[Helm, Line]]
 
 
@@ -41,6 +49,7 @@ class Lines:
         self._now = now
         self._pause_s = pause_s
         self._seen: dict[str, deque[Decided]] = {}
+        self._settled: dict[str, deque[Settled]] = {}
         self._helms: Mapping[str, Helm] = {}
         self._woken = asyncio.Event()
 
@@ -51,12 +60,14 @@ class Lines:
 
     def saw(self, facts: Facts, estimate: Estimate, decision: Decision) -> None:
         """A request was decided and is going to be answered. Returns at once."""
-        if decision.line is None:
-            return
-        waiting = self._seen.setdefault(place_of(arm_of(decision.assignments), decision.route), deque(maxlen=SIZE))
-        waiting.append(Decided(facts, estimate, decision))
-        if len(waiting) >= EVERY:
+        if decision.line is not None and put(self._seen, decision, Decided(facts, estimate, decision)) >= EVERY:
             self._woken.set()
+
+    def settled(self, judged: Judged, settlement: Settlement) -> None:
+        """One of those is over. What it was charged is known now, escalation and all."""
+        decision = settlement.decision
+        if decision is not None and decision.line is not None and (used := used_of(settlement)):
+            put(self._settled, decision, Settled(Decided(judged.facts, judged.estimate, decision), used))
 
     async def follow(self, in_force: Callable[[], Live], observer: Observer) -> None:
         """Redraw lines for as long as the process lives."""
@@ -89,12 +100,20 @@ class Lines:
             if place in before
         }
         self._seen.clear()
+        self._settled.clear()
         self._helms = {route: helm for route, (helm, _) in kept.items()}
         return redrawn(new, {route: line for route, (_, line) in kept.items()})
 
     def _take(self) -> Batch:
         full = [route for route, waiting in self._seen.items() if len(waiting) >= EVERY]
-        return {route: list(self._seen.pop(route)) for route in full}
+        return {route: (list(self._seen.pop(route)), list(self._settled.pop(route, ()))) for route in full}
+
+
+def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
+    """How many wait at the decision's place by then; the oldest go."""
+    waiting = kept.setdefault(place_of(arm_of(decision.assignments), decision.route), deque(maxlen=SIZE))
+    waiting.append(one)
+    return len(waiting)
 
 
 def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float) -> Turned:
@@ -103,8 +122,11 @@ def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float
     for place, own_policy, route, choose in steered(policy):
         if not choose.adapts or place not in batch:
             continue
-        own = [seen for seen in batch[place] if seen.decision.policy_hash == policy.hash]
-        helm, fresh = helms.get(place, Helm()), sights(own_policy, route, choose, own)
+        decided, settled = batch[place]
+        own = [seen for seen in decided if seen.decision.policy_hash == policy.hash]
+        over = [one for one in settled if one.seen.decision.policy_hash == policy.hash]
+        paid = list(bills(own_policy, route, choose, over))
+        helm, fresh = helms.get(place, Helm()), sights(own_policy, route, choose, own, paid)
         turned[place] = turn(helm, choose, fresh, now=now, remember_s=own_policy.remember_s)
     return turned
 
@@ -148,4 +170,5 @@ def tell(policy: Policy, helms: Mapping[str, Helm], observer: Observer) -> None:
     for route in policy.routes:
         if route.choose is not None:
             helm = helms.get(route.name, Helm())
-            observer.steered(route.name, route.choose, realised(helm.window) if helm.window else None)
+            came_to = realised(route.choose.target, helm.window, helm.bills) if helm.window else None
+            observer.steered(route.name, route.choose, came_to)

@@ -71,6 +71,8 @@ class ChatEndpoint:
     def _settle(self, visit: Visit) -> None:
         settlement = visit.books.close()
         visit.observation.settle(settlement)
+        if visit.judged is not None:
+            self._gateway.lines.settled(visit.judged, settlement)
         if self._gateway.decisions is not None and visit.judged is not None:
             self._gateway.decisions.settled(visit.judged, settlement, visit.asked)
         if visit.judged is not None and visit.experiments:

@@ -4,7 +4,7 @@ import msgspec
 
 from policies.policy import Choose, Line
 from policies.steering.steer import lifted, steer
-from policies.steering.window import Sightings, Window, take
+from policies.steering.window import Bills, Sightings, Window, take
 
 SLOTS = 60
 """Parts of the time for which lines are remembered; of each the highest line is kept."""
@@ -18,22 +18,25 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Helm(msgspec.Struct, frozen=True):
-    """What steering one route has to remember. `floor` is the window of its floor, empty where it has none."""
+    """What steering one route has to remember. `floor` is the window of its floor, empty where it has none; `bills` are of
+    requests that were settled of late."""
 
     window: Window = ()
     floor: Window = ()
     past: tuple[Past, ...] = ()
+    bills: Bills = ()
 
 
 def turn(helm: Helm, choose: Choose, fresh: Sightings, *, now: float, remember_s: float) -> tuple[Helm, Line]:
     """The helm after these sightings, and the line from `now` on. The line of `choose` is the one in force so far."""
     window, floor = take(helm.window, fresh.target), take(helm.floor, fresh.floor)
+    bills = take(helm.bills, fresh.bills)
     line = choose.loss_per_reference
-    loss = steer(choose.target, window, line)
+    loss = steer(choose.target, window, line, bills)
     if choose.floor is not None:
         loss = lifted(choose.floor, floor, line, loss)
     past = remember(remember(helm.past, line, now, remember_s), loss, now, remember_s)
-    return Helm(window, floor, past), Line(loss, max(one.loss for one in past))
+    return Helm(window, floor, past, bills), Line(loss, max(one.loss for one in past))
 
 
 def remember(past: tuple[Past, ...], loss: float, now: float, remember_s: float) -> tuple[Past, ...]:

@@ -10,7 +10,7 @@ from policies.facts import Facts
 from policies.pickers.preference import prefer
 from policies.pickers.within_target import chances
 from policies.policy import Choose, Policy, Route, Target
-from policies.steering.window import Rise, Sighting, Sightings
+from policies.steering.window import Bill, Rise, Sighting, Sightings
 from policies.targets import cheapest, climb
 from policies.terms.cost import charge, expected_output
 from policies.weigh import price_of
@@ -43,15 +43,26 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     return Sighting(seen.facts.tenant, amounts[target.of], amounts[start], rises, amounts[choice.model])
 
 
-def sights(policy: Policy, route: Route, choose: Choose, seen: Iterable[Decided]) -> Sightings:
-    """What these decisions of `route` say of its target and of its floor."""
+def bill(policy: Policy, route: Route, choose: Choose, seen: Decided, *, spent: float, base: float) -> Bill | None:
+    """What `seen` was charged in micro-dollars, and what the target's reference model would have charged for the answer, beside
+    what was reckoned; None where that says nothing of a target of cost."""
+    foretold = sight(policy, route, choose, seen, choose.target) if choose.target.kind == "cost" and base else None
+    if foretold is None:
+        return None
+    return Bill(foretold.tenant, base, spent, foretold.base, foretold.spent)
+
+
+def sights(
+    policy: Policy, route: Route, choose: Choose, seen: Iterable[Decided], bills: Sequence[Bill] = ()
+) -> Sightings:
+    """What these decisions of `route` say of its target and of its floor, beside the `bills` of others."""
     decided = list(seen)
     found = [
         tuple([one for each in decided if (one := sight(policy, route, choose, each, target)) is not None])
         for target in (choose.target, choose.floor)
         if target is not None
     ]
-    return Sightings(*found)
+    return Sightings(found[0], found[1] if len(found) > 1 else (), bills)
 
 
 def turns_that_decide(policy: Policy, choose: Choose, estimate: Estimate) -> Sequence[Mapping[str, float]]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from policies.policy import Target
+from policies.steering.bill import beyond
 from policies.steering.frontier import frontier, weights
-from policies.steering.window import Sighting, Window
+from policies.steering.window import Bill, Bills, Sighting, T, Window
 
 EVERY = 25
 """Requests of a route between two looks at its line."""
@@ -37,16 +40,26 @@ PULL = 1.25
 """... and one tenant moves it by at most this factor from where the others put it."""
 
 
-def steer(target: Target, window: Window, line: float) -> float:
+def steer(target: Target, window: Window, line: float, bills: Bills = ()) -> float:
     """The next line; `line` itself where the window says too little, or nearly the same."""
     if len(window) < AT_LEAST:
         return line
-    wanted = _wanted(target, window, line)
-    others = without_heaviest(window)
+    wanted = _wanted(what_is_left(target, bills), window, line)
+    tenant = heaviest(window)
+    others = of_others(window, tenant)
     if len(others) >= AT_LEAST:
-        theirs = _wanted(target, others, line)
+        left = what_is_left(target, of_others(bills, tenant))
+        theirs = _wanted(left, others, line)
         wanted = min(max(wanted, theirs / PULL), theirs * PULL)
     return min(max(wanted, line / STEP), line * STEP)
+
+
+def what_is_left(target: Target, bills: Sequence[Bill]) -> Target:
+    """What decisions may come to as they are reckoned, that the bills come to the target: escalations, longer answers and
+    fallbacks are paid out of it. A quality is not billed."""
+    if target.kind != "cost":
+        return target
+    return msgspec.structs.replace(target, percent=target.percent - beyond(bills))
 
 
 def lifted(floor: Target, window: Window, line: float, wanted: float) -> float:
@@ -77,18 +90,26 @@ def aim(target: Target, window: Sequence[Sighting]) -> float:
     return target.percent - repaid if owed > 0 else target.percent + repaid
 
 
-def realised(window: Window) -> float:
-    """What the requests of a window came to, in percent of the reference."""
-    return 100 * sum([one.spent for one in window]) / sum([one.base for one in window])
+def realised(target: Target, window: Window, bills: Bills = ()) -> float:
+    """What the requests of a window came to, in percent of the reference: as reckoned, and what the bills have beyond it."""
+    reckoned = 100 * sum([one.spent for one in window]) / sum([one.base for one in window])
+    return reckoned + beyond(bills) if target.kind == "cost" else reckoned
 
 
 def without_heaviest(window: Window) -> Window:
     """The requests of all tenants but the one with the most of late."""
+    return of_others(window, heaviest(window))
+
+
+def of_others(window: tuple[T, ...], tenant: str) -> tuple[T, ...]:
+    return tuple([one for one in window if one.tenant != tenant])
+
+
+def heaviest(window: Window) -> str:
     recent: dict[str, float] = {}
     for weight, one in zip(weights(len(window), MEMORY), window, strict=True):
         recent[one.tenant] = recent.get(one.tenant, 0.0) + weight
-    tenant = max(recent, key=lambda name: recent[name])
-    return tuple([one for one in window if one.tenant != tenant])
+    return max(recent, key=lambda name: recent[name])
 
 
 def _wanted(target: Target, sightings: Sequence[Sighting], line: float) -> float:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -33,18 +34,42 @@ class Sighting(msgspec.Struct, frozen=True):
     spent: float
 
 
+class Bill(msgspec.Struct, frozen=True):
+    """One settled request, in micro-dollars. `spent` is all that it was charged: the answer, what was given up for it, who
+    was asked beside it; `base` what the target's reference model would have charged for the answer. `reckoned` and
+    `reckoned_base` are the two as they were foretold (`Sighting`)."""
+
+    tenant: str
+    base: float
+    spent: float
+    reckoned_base: float
+    reckoned: float
+
+
 class Sightings(msgspec.Struct, frozen=True):
-    """What the same requests say of a route's target, and of its floor."""
+    """What the same requests say of a route's target, and of its floor; and what others, decided earlier, were charged."""
 
     target: Sequence[Sighting] = ()
     floor: Sequence[Sighting] = ()
+    bills: Sequence[Bill] = ()
 
 
 Window = tuple[Sighting, ...]
 """Oldest first, at most SIZE."""
 
+Bills = tuple[Bill, ...]
+"""Likewise."""
 
-def take(window: Window, fresh: Iterable[Sighting]) -> Window:
+
+class OfTenant(Protocol):
+    @property
+    def tenant(self) -> str: ...
+
+
+T = TypeVar("T", bound=OfTenant)
+
+
+def take(window: tuple[T, ...], fresh: Iterable[T]) -> tuple[T, ...]:
     """`window` with the newest behind it. Without room the oldest goes; of a tenant that has its half, its own oldest.
 
     >>> one, other = Sighting("a", 1.0, 0.0, (), 0.0), Sighting("b", 1.0, 0.0, (), 0.0)
@@ -55,10 +80,10 @@ def take(window: Window, fresh: Iterable[Sighting]) -> Window:
     return tuple(reversed(newest))
 
 
-def _bounded(sightings: list[Sighting]) -> Iterator[Sighting]:
+def _bounded(seen: list[T]) -> Iterator[T]:
     """Newest first."""
     count: Counter[str] = Counter()
-    for sighting in reversed(sightings):
-        count[sighting.tenant] += 1
-        if count[sighting.tenant] <= OF_ONE_TENANT:
-            yield sighting
+    for one in reversed(seen):
+        count[one.tenant] += 1
+        if count[one.tenant] <= OF_ONE_TENANT:
+            yield one
