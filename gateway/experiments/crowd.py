@@ -1,5 +1,6 @@
 """The tests of `policies.experiments` on many runs at once, as arrays. The formulas are those; a test holds them together."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from policies.experiments.baseline import MEMORY
 from policies.experiments.evidence import SLOWEST_STEP, SPREAD
 from policies.experiments.mixture import rho_for
 from policies.experiments.scores import FEWEST, SPREAD_OVER, TUNED_FOR
-from policies.experiments.two_by_two import PRIOR
+from policies.experiments.two_by_two import BETS, DIGITS, EDGE, PRIOR, RARE, TIMES
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -79,25 +80,45 @@ class CrowdRates:
     runs: int
     events: tuple[Floats, Floats] = field(init=False)
     counts: tuple[Floats, Floats] = field(init=False)
-    log_e: Floats = field(init=False)
+    bets: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         self.events = (zeros(self.runs), zeros(self.runs))
         self.counts = (zeros(self.runs), zeros(self.runs))
-        self.log_e = zeros(self.runs)
+        self.bets = np.zeros((BETS, self.runs))
+
+    @property
+    def log_e(self) -> Floats:
+        top = self.bets.max(axis=0)
+        return np.asarray(top + np.log(np.exp(self.bets - top).mean(axis=0)))
 
     def see(self, event: Bools, treated: Bools, chance: float) -> None:
-        treat, control = (
-            (events + PRIOR) / (counts + 2 * PRIOR) for events, counts in zip(self.events, self.counts, strict=True)
-        )
-        worse = treat > control
-        pooled = chance * treat + (1 - chance) * control
-        side = np.where(treated, treat, control)
-        ratio = np.where(event, side / pooled, (1 - side) / (1 - pooled))
-        self.log_e += np.where(worse, np.log(ratio), 0.0)
+        for place, (treat, control) in enumerate(self._believed()):
+            pooled = chance * treat + (1 - chance) * control
+            side = np.where(treated, treat, control)
+            ratio = np.where(event, side / pooled, (1 - side) / (1 - pooled))
+            self.bets[place] += np.where(treat > control, np.log(ratio), 0.0)
         for place, own in enumerate((treated, ~treated)):
             self.events[place][:] += event & own
             self.counts[place][:] += own
+
+    def _believed(self) -> Iterator[tuple[Floats, Floats]]:
+        treat, control = (
+            rounded((events + PRIOR) / (counts + 2 * PRIOR))
+            for events, counts in zip(self.events, self.counts, strict=True)
+        )
+        yield treat, control
+        rare = rounded((self.events[1] + PRIOR) / (self.counts[1] + RARE * PRIOR))
+        odds = np.minimum(rare, 0.99) / (1 - np.minimum(rare, 0.99))
+        for times in TIMES:
+            yield times * odds / (1 + times * odds), rare
+
+
+def rounded(rates: Floats) -> Floats:
+    """As `two_by_two.rounded`."""
+    places = DIGITS - 1 - np.floor(np.log10(rates))
+    scale = 10.0**places
+    return np.asarray(np.minimum(np.round(rates * scale) / scale, 1 - EDGE))
 
 
 @dataclass(slots=True)

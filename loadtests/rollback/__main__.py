@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--live-runs", type=int, default=5, help="rounds against a running gateway; 0 for none")
     parser.add_argument("--errors", nargs=2, type=rate, default=(0.005, 0.1), metavar=("CONTROL", "CANARY"))
     parser.add_argument("--goal", type=int, default=150, help="the median of the canary's requests at most")
-    parser.add_argument("--length", type=int, default=2_000, help="requests of both sides where the canary is as good")
+    parser.add_argument("--length", type=int, default=1_000, help="the canary's requests where it is as good")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--ledger", action="store_true")
     asked = parser.parse_args()

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from gateway.experiments.bench import Bench, Over
 from gateway.experiments.simulate import at_least
 from policies.estimates import Calibration
-from policies.experiments.assign import assign, shares
-from policies.experiments.plan import CANARY, Experiment
+from policies.experiments.assign import assign
+from policies.experiments.plan import CANARY, REST, Experiment
 from policies.experiments.trial import Exposure
 from policies.language.load import load_policy
 
@@ -32,7 +32,7 @@ KINDS = (("request", "matched"), ("request", "rest"), ("conversation", "matched"
 
 
 class Plan(NamedTuple):
-    """`runs` of a canary with this `share`; `length` requests of both sides where it is as good as control."""
+    """`runs` of a canary with this `share`; `length` of its requests where it is as good as control."""
 
     runs: int
     rates: tuple[float, float]
@@ -49,17 +49,19 @@ def rollout(unit: str, compare_with: str, share: float) -> Experiment:
 
 
 def exposures(experiment: Experiment, bench: Bench, run: str) -> Iterator[Exposure]:
-    """Those of an endless row of units that take part, as decisions would give them."""
+    """Those of an endless row of units, as decisions would give them."""
     ramp = bench.ramps[experiment.name]
     now = experiment.ramped(ramp)
-    chances = {name: chance for name, chance in shares(now.weights).items() if chance}
+    rest = round(1 - sum(now.weights.values()), 9)
+    chances = {**now.weights, REST: rest} if rest > 0 else dict(now.weights)
     for number in itertools.count():
-        if (found := assign(now, f"{run}-{number}")) is not None:
-            yield Exposure(found.experiment, found.variant, found.unit, chances)
+        unit = f"{run}-{number}"
+        found = assign(now, unit)
+        yield Exposure(now.name, REST if found is None else found.variant, unit, chances)
 
 
 def until_rollback(experiment: Experiment, rates: tuple[float, float], most: int, run: int) -> int | None:
-    """Requests of the canary until it is taken back; None where it is not within `most` requests of both sides."""
+    """Requests of the canary until it is taken back; None where it is not within `most` requests of all."""
     draws, bench, canaries = random.Random(run), Bench(most=16), 0
     bench.load((experiment,), {}, 0.0)
     for number, exposure in enumerate(exposures(experiment, bench, str(run))):
@@ -80,7 +82,7 @@ def drill(unit: str, compare_with: str, plan: Plan) -> dict[str, Any]:
     experiment, most = rollout(unit, compare_with, plan.share), round(20 * plan.goal / plan.share)
     bad = [until_rollback(experiment, plan.rates, most, run) for run in range(plan.runs)]
     good = plan.rates[0], plan.rates[0]
-    same = [until_rollback(experiment, good, plan.length, plan.runs + run) for run in range(plan.runs)]
+    same = [until_rollback(experiment, good, round(plan.length / plan.share), -1 - run) for run in range(plan.runs)]
     counts = [most if found is None else found for found in bad]
     false = sum(found is not None for found in same)
     return {
@@ -90,5 +92,5 @@ def drill(unit: str, compare_with: str, plan: Plan) -> dict[str, Any]:
         "rolled_back": sum(found is not None for found in bad) / plan.runs,
         "aa_rollbacks": false / plan.runs,
         "aa_at_least": at_least(false, plan.runs),
-        "aa_requests_each": plan.length,
+        "aa_canary_requests_each": plan.length,
     }

@@ -17,7 +17,7 @@ from policies.experiments.plan import Margin, Metric
 from policies.experiments.quantiles import log_e_of_quantiles
 from policies.experiments.ratio import linearised
 from policies.experiments.scores import Draw, Scores
-from policies.experiments.two_by_two import Rates
+from policies.experiments.two_by_two import Rates, log_mean_of
 
 Value = float | tuple[float, float]
 """An outcome; of a ratio its top and bottom."""
@@ -61,8 +61,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
             return self.scores.log_e
         if self.failing is None:
             return self.scores.log_e_above
-        again = log_mean(self.failing.log_e, self.scores.log_e_above)
-        return again if self.firsts is None else log_mean(self.firsts.log_e, again)
+        again = log_mean_of((self.failing.log_e, self.scores.log_e_above))
+        return again if self.firsts is None else log_mean_of((self.firsts.log_e, again))
 
 
 def begin(metric: Metric, alpha: float, margin: Margin | None, *, once: bool) -> Evidence:
@@ -79,10 +79,12 @@ def begin(metric: Metric, alpha: float, margin: Margin | None, *, once: bool) ->
 
 
 def see(evidence: Evidence, draw: Draw, value: Value, covariates: Sequence[float] = ()) -> Evidence:
-    """After one more outcome. Covariates are known before assignment."""
+    """After one more outcome. Covariates are known before assignment. Who was not drawn counts in tests of events alone."""
+    if not draw.is_drawn and evidence.rates is None and evidence.failing is None:
+        return evidence
     moved = badness(evidence, value, treated=draw.treated)
     outcome = held_against(evidence, moved)
-    grown = scores.see(evidence.scores, draw, outcome, covariates, evidence.alpha)
+    grown = scores.see(evidence.scores, draw, outcome, covariates, evidence.alpha) if draw.is_drawn else evidence.scores
     rates = evidence.rates
     if rates is not None and draw.treated is not None:
         rates = _event(evidence, rates, outcome > 0.5, draw)
@@ -91,7 +93,6 @@ def see(evidence: Evidence, draw: Draw, value: Value, covariates: Sequence[float
         failure = _is_failure(evidence, value, outcome)
         failing = _failure(evidence, failing, failure, draw)
         firsts = _event(evidence, firsts, failure, draw) if firsts is not None and draw.first else firsts
-    chance = draw.treat / (draw.treat + draw.control)
     fresh = msgspec.structs.replace(
         evidence,
         scores=grown,
@@ -99,8 +100,8 @@ def see(evidence: Evidence, draw: Draw, value: Value, covariates: Sequence[float
         failing=failing,
         firsts=firsts,
         seen=evidence.seen + 1,
-        chance=evidence.chance or chance,
-        ramped=evidence.ramped or (evidence.seen > 0 and abs(chance - evidence.chance) > 1e-9),
+        chance=evidence.chance or draw.chance,
+        ramped=evidence.ramped or (evidence.seen > 0 and abs(draw.chance - evidence.chance) > 1e-9),
         **_followed(evidence, draw, value, moved),
     )
     return msgspec.structs.replace(fresh, peak=max(fresh.peak, fresh.log_e))
@@ -141,12 +142,11 @@ def _is_failure(evidence: Evidence, value: Value, outcome: float) -> bool:
 
 
 def _failure(evidence: Evidence, failing: Failing, failure: bool, draw: Draw) -> Failing:
-    chance = draw.treat / (draw.treat + draw.control)
     return failures.see(
         failing,
         failure,
         treated=bool(draw.treated),
-        chance=chance,
+        chance=draw.chance,
         unit=draw.bucket or 0.0,
         margin=_margin_of(evidence),
     )
@@ -160,8 +160,7 @@ def _margin_of(evidence: Evidence) -> Margin:
 def _event(evidence: Evidence, rates: Rates, event: bool, draw: Draw) -> Rates:
     """A binary outcome, or being above the running quantile."""
     margin = _margin_of(evidence)
-    chance = draw.treat / (draw.treat + draw.control)
-    return two_by_two.see(rates, event, treated=bool(draw.treated), chance=chance, margin=margin)
+    return two_by_two.see(rates, event, treated=bool(draw.treated), chance=draw.chance, margin=margin)
 
 
 def _followed(evidence: Evidence, draw: Draw, value: Value, moved: Value) -> dict[str, object]:
@@ -189,11 +188,13 @@ def _running(evidence: Evidence, value: float) -> float:
 def merged(one: Evidence, other: Evidence) -> Evidence:
     """What two gateways know, as one. Their outcomes are of different requests, so sums add and e-values multiply."""
     both = scores.merged(one.scores, other.scores)
-    rates = None if one.rates is None or other.rates is None else _both(one.rates, other.rates)
+    rates = None if one.rates is None or other.rates is None else two_by_two.merged(one.rates, other.rates, same=False)
+    firsts = (
+        None if one.firsts is None or other.firsts is None else two_by_two.merged(one.firsts, other.firsts, same=True)
+    )
     failing = one.failing
     if failing is not None and other.failing is not None:
         failing = failures.merged(failing, other.failing)
-    firsts = None if one.firsts is None or other.firsts is None else _both_saw(one.firsts, other.firsts)
     fresh = msgspec.structs.replace(
         one,
         scores=both,
@@ -209,25 +210,6 @@ def merged(one: Evidence, other: Evidence) -> Evidence:
         ramped=one.ramped or other.ramped or bool(one.chance and other.chance and one.chance != other.chance),
     )
     return msgspec.structs.replace(fresh, peak=max(0.0, fresh.log_e))
-
-
-def log_mean(one: float, other: float) -> float:
-    """The mean of two e-values, by their logs.
-
-    >>> round(log_mean(0.0, 0.0), 12)
-    0.0
-    """
-    top = max(one, other)
-    return top + math.log((math.exp(one - top) + math.exp(other - top)) / 2)
-
-
-def _both(one: Rates, other: Rates) -> Rates:
-    return Rates(*[getattr(one, name) + getattr(other, name) for name in Rates.__struct_fields__])
-
-
-def _both_saw(one: Rates, other: Rates) -> Rates:
-    """First outcomes of two gateways may be of the same units, so their e-values are averaged."""
-    return msgspec.structs.replace(_both(one, other), log_e=log_mean(one.log_e, other.log_e))
 
 
 def _together(one: Bins, other: Bins) -> Bins:

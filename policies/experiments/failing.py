@@ -10,7 +10,7 @@ import math
 import msgspec
 
 from policies.experiments.plan import Margin
-from policies.experiments.two_by_two import PRIOR
+from policies.experiments.two_by_two import BETS, PRIOR, TIMES, log_mean_of
 
 SLOTS = 8_192
 """Units are told apart by slots: one that shares its slot with one that failed says nothing. Who that is hangs on no arm."""
@@ -21,7 +21,7 @@ DOUBT = 0.5
 
 class Failing(msgspec.Struct, frozen=True):
     """Failing units of both sides, and how many there should have been; control's requests and failures, from which a margin in
-    points becomes a ratio; the slots of units that have failed; the log of the e-value."""
+    points becomes a ratio; the slots of units that have failed; what each bet's e-value has come to, in logs."""
 
     treat: float = 0.0
     control: float = 0.0
@@ -29,7 +29,12 @@ class Failing(msgspec.Struct, frozen=True):
     expected_control: float = 0.0
     control_requests: float = 0.0
     slots: bytes = b""
-    log_e: float = 0.0
+    bets: tuple[float, ...] = (0.0,) * BETS
+
+    @property
+    def log_e(self) -> float:
+        """Of all bets, as many parts of the same money."""
+        return log_mean_of(self.bets)
 
 
 def see(failing: Failing, event: bool, *, treated: bool, chance: float, unit: float, margin: Margin) -> Failing:
@@ -46,8 +51,10 @@ def see(failing: Failing, event: bool, *, treated: bool, chance: float, unit: fl
     if not event or is_known(failing.slots, slot):
         return counted
     null = null_chance(failing, chance, margin)
-    believed = max(null, believed_chance(failing, null))
-    gain = math.log(believed / null) if treated else math.log((1 - believed) / (1 - null))
+    gains = [
+        math.log(chance / null) if treated else math.log((1 - chance) / (1 - null))
+        for chance in (max(null, believed_chance(failing, null)), *[worse(null, times) for times in TIMES])
+    ]
     return msgspec.structs.replace(
         counted,
         treat=failing.treat + treated,
@@ -55,7 +62,7 @@ def see(failing: Failing, event: bool, *, treated: bool, chance: float, unit: fl
         expected_treat=failing.expected_treat + null,
         expected_control=failing.expected_control + 1 - null,
         slots=marked(failing.slots, slot),
-        log_e=failing.log_e + gain,
+        bets=tuple([log + gain for log, gain in zip(failing.bets, gains, strict=True)]),
     )
 
 
@@ -73,6 +80,15 @@ def believed_chance(failing: Failing, null: float) -> float:
     return treat / (treat + control)
 
 
+def worse(null: float, times: float) -> float:
+    """The same where the treatment's units fail so many times as often as allowed.
+
+    >>> worse(0.5, 3.0)
+    0.75
+    """
+    return times * null / (1 + (times - 1) * null)
+
+
 def is_known(slots: bytes, slot: int) -> bool:
     return bool(slots) and bool(slots[slot >> 3] >> (slot & 7) & 1)
 
@@ -84,7 +100,12 @@ def marked(slots: bytes, slot: int) -> bytes:
 
 
 def merged(one: Failing, other: Failing) -> Failing:
-    """Of two gateways."""
-    added = {name: getattr(one, name) + getattr(other, name) for name in Failing.__struct_fields__ if name != "slots"}
+    """Of two gateways. Both may have seen the same units fail, and a product of e-values would count those twice: they are
+    averaged."""
+    added = {name: getattr(one, name) + getattr(other, name) for name in COUNTS}
     pairs = zip(one.slots or bytes(SLOTS // 8), other.slots or bytes(SLOTS // 8), strict=True)
-    return Failing(slots=bytes([a | b for a, b in pairs]), **added)
+    bets = tuple([log_mean_of(both) for both in zip(one.bets, other.bets, strict=True)])
+    return Failing(slots=bytes([a | b for a, b in pairs]), bets=bets, **added)
+
+
+COUNTS = ("treat", "control", "expected_treat", "expected_control", "control_requests")

@@ -18,6 +18,9 @@ CONTROL = "control"
 CANARY = "canary"
 """The variant of a rollout that has the change."""
 
+REST = "rest"
+"""Who has control because they were not drawn, while a rollout tries its change on some: no variant, but as good as control."""
+
 
 class Metric(msgspec.Struct, frozen=True):
     """What is measured of a request.

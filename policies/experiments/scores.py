@@ -31,13 +31,21 @@ BUCKETS = 256
 class Draw(msgspec.Struct, frozen=True):
     """How a unit was assigned: to the treatment (True), to control (False), or to neither of the two (None); and the chances of
     both. `bucket` in [0, 1) stands for the unit where it may come again, None where each unit comes once. `first`: the unit
-    has not come before."""
+    has not come before. `among` is the treatment's chance beside everybody who might have had it, where that is more than
+    who was drawn to be compared; of these others is who is not `is_drawn`: control like any, in the same hours."""
 
     treated: bool | None
     treat: float
     control: float
     bucket: float | None = None
     first: bool = False
+    among: float | None = None
+    is_drawn: bool = True
+
+    @property
+    def chance(self) -> float:
+        """The treatment's, among all whose events are compared."""
+        return self.treat / (self.treat + self.control) if self.among is None else self.among
 
     @property
     def sign(self) -> float:

@@ -6,16 +6,18 @@ import msgspec
 
 from policies.experiments import evidence as ev
 from policies.experiments import sample_ratio
-from policies.experiments.assign import draw
+from policies.experiments.assign import draw, shares
 from policies.experiments.evidence import Evidence, Value
-from policies.experiments.plan import Experiment, Guardrail, Metric
+from policies.experiments.plan import REST, Experiment, Guardrail, Metric
 from policies.experiments.sample_ratio import Shares
 from policies.experiments.scores import Draw
+from policies.experiments.two_by_two import log_mean_of
 
 
 class Exposure(msgspec.Struct, frozen=True):
     """One request in one experiment: its variant, the digest of its unit, each variant's chance, and the covariates in the
-    order of `Experiment.adjust_by`. `first`: the first one that is known of its unit."""
+    order of `Experiment.adjust_by`. `first`: the first one that is known of its unit. The variant is `REST`, and has its chance
+    beside the others', where a matched rollout left the unit out."""
 
     experiment: str
     variant: str
@@ -74,8 +76,10 @@ def metrics_of(experiment: Experiment) -> tuple[Metric, ...]:
 
 def exposed(trial: Trial, exposure: Exposure, *, fresh: bool) -> Trial:
     """A request came in. `fresh`: its unit was not seen before."""
+    drawn = exposure.variant != REST
     requests = {**trial.requests, exposure.variant: trial.requests.get(exposure.variant, 0) + 1}
-    units = sample_ratio.see(trial.units, exposure.variant, exposure.chances) if fresh else trial.units
+    chances = among_drawn(exposure.chances)
+    units = sample_ratio.see(trial.units, exposure.variant, chances) if fresh and drawn else trial.units
     return msgspec.structs.replace(trial, requests=requests, units=units)
 
 
@@ -95,15 +99,30 @@ def _see(known: dict[str, Evidence], name: str, drawn: Draw, value: Value | None
         known[name] = ev.see(known[name], drawn, value, exposure.covariates)
 
 
+def among_drawn(chances: Mapping[str, float]) -> Mapping[str, float]:
+    """The chances of who was drawn for a variant.
+
+    >>> among_drawn({"control": 0.125, "canary": 0.125, "rest": 0.75})
+    {'control': 0.5, 'canary': 0.5}
+    """
+    if REST not in chances:
+        return chances
+    return shares({name: chance for name, chance in chances.items() if name != REST})
+
+
 def draws(experiment: Experiment, exposure: Exposure) -> Iterator[tuple[str, Draw]]:
     """For each treatment how this request stands to it and control."""
-    control = experiment.control
+    control, variant, drawn = experiment.control, exposure.variant, among_drawn(exposure.chances)
     bucket = None if experiment.unit == "request" else draw("bucket", exposure.unit)
     for treatment in experiment.treatments:
-        chances = exposure.chances.get(treatment, 0.0), exposure.chances.get(control, 0.0)
+        chances = drawn.get(treatment, 0.0), drawn.get(control, 0.0)
         if min(chances) > 0:
-            sides = {treatment: True, control: False}
-            yield treatment, Draw(sides.get(exposure.variant), *chances, bucket, exposure.first)
+            among = exposure.chances[treatment] if REST in exposure.chances else None
+            sides = {treatment: True, control: False, REST: False}
+            yield (
+                treatment,
+                Draw(sides.get(variant), *chances, bucket, exposure.first, among=among, is_drawn=variant != REST),
+            )
 
 
 def merged(one: Trial, other: Trial) -> Trial:
@@ -133,7 +152,7 @@ def _shares(one: Shares, other: Shares) -> Shares:
         larger,
         seen={name: larger.seen.get(name, 0) + smaller.seen.get(name, 0) for name in {*larger.seen, *smaller.seen}},
         expected={name: larger.expected[name] + smaller.expected.get(name, 0) for name in larger.expected},
-        log_e=ev.log_mean(larger.log_e, smaller.log_e),
+        log_e=log_mean_of((larger.log_e, smaller.log_e)),
     )
 
 

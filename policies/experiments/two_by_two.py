@@ -3,9 +3,14 @@
 Each outcome multiplies the e-value by how much likelier it is under what the past says of both rates than under the nearest
 pair of rates that the null allows, weighted by the chances of assignment. Those chances may change from request to request,
 and so may the rates: every factor has mean 1 at most, whatever they are. It is quickest where events are rare.
+
+The money is parted among bets: one on what the past says of the treatment, which has to learn first, and some on its being a
+few times worse than allowed, which is what a bad version is. Each is an e-value, and so is their mean.
 """
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -14,18 +19,28 @@ from policies.experiments.plan import Margin
 PRIOR = 0.18
 """Events, and non-events, that each side is taken to have had: the choice that the paper finds best in the worst case."""
 
+RARE = 100
+"""Requests for each event that control is taken to have had, where that is all that is known of it."""
+
+TIMES = (1.5, 2.5, 4.0, 8.0)
+"""How much worse than allowed a treatment may be, in odds: a bet on each, beside the one on what its own past says."""
+
+BETS = 1 + len(TIMES)
+
 EDGE = 1e-9
 HALVINGS = 40
+DIGITS = 3
+REMEMBERED = 4_096
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """Events and requests of both sides, and the log of the e-value."""
+    """Events and requests of both sides, and what each bet's e-value has come to, in logs."""
 
     treat_events: float = 0.0
     treat_count: float = 0.0
     control_events: float = 0.0
     control_count: float = 0.0
-    log_e: float = 0.0
+    bets: tuple[float, ...] = (0.0,) * BETS
 
     @property
     def treat(self) -> float:
@@ -35,10 +50,30 @@ class Rates(msgspec.Struct, frozen=True):
     def control(self) -> float:
         return (self.control_events + PRIOR) / (self.control_count + 2 * PRIOR)
 
+    @property
+    def rare(self) -> float:
+        """Control's rate, where events are taken to be rare until it has shown otherwise."""
+        return (self.control_events + PRIOR) / (self.control_count + RARE * PRIOR)
 
-def see(rates: Rates, event: bool, *, treated: bool, chance: float, margin: Margin | None) -> Rates:
-    """After one outcome. `chance` is that of the treatment among the two sides. With a `margin` the null is "the treatment's
-    rate is no more than the margin above control's", without one "both are the same".
+    @property
+    def log_e(self) -> float:
+        """Of all bets, as many parts of the same money."""
+        return log_mean_of(self.bets)
+
+
+def log_mean_of(logs: Sequence[float]) -> float:
+    """The mean of e-values, by their logs.
+
+    >>> round(log_mean_of([0.0, 0.0]), 12)
+    0.0
+    """
+    top = max(logs)
+    return top + math.log(sum([math.exp(log - top) for log in logs]) / len(logs))
+
+
+def see(rates: Rates, event: bool, *, treated: bool, chance: float, margin: Margin) -> Rates:
+    """After one outcome. `chance` is that of the treatment among the two sides. The null is "the treatment's rate is no more
+    than the margin above control's".
 
     >>> worse = Rates()
     >>> for i in range(400):
@@ -46,18 +81,53 @@ def see(rates: Rates, event: bool, *, treated: bool, chance: float, margin: Marg
     >>> worse.log_e > math.log(100)
     True
     """
-    treat, control = rates.treat, rates.control
-    null = _equal(treat, control, chance) if margin is None else nearest(treat, control, chance, margin)
-    side, nulled = (treat, null[0]) if treated else (control, null[1])
-    gain = math.log(side / nulled) if event else math.log((1 - side) / (1 - nulled))
+    pairs = believed(rates, margin)
+    gains = [gain(event, pair, nearest(*pair, chance, margin), treated=treated) for pair in pairs]
     return msgspec.structs.replace(
         rates,
         treat_events=rates.treat_events + (event and treated),
         treat_count=rates.treat_count + treated,
         control_events=rates.control_events + (event and not treated),
         control_count=rates.control_count + (not treated),
-        log_e=rates.log_e + gain,
+        bets=tuple([log + more for log, more in zip(rates.bets, gains, strict=True)]),
     )
+
+
+def merged(one: Rates, other: Rates, *, same: bool) -> Rates:
+    """Of two gateways. Of different requests each bet's e-values multiply; where both may have seen the `same` units, which
+    count by their first outcomes, they are averaged."""
+    pairs = list(zip(one.bets, other.bets, strict=True))
+    return Rates(
+        one.treat_events + other.treat_events,
+        one.treat_count + other.treat_count,
+        one.control_events + other.control_events,
+        one.control_count + other.control_count,
+        tuple([log_mean_of(pair) if same else sum(pair) for pair in pairs]),
+    )
+
+
+def believed(rates: Rates, margin: Margin) -> list[tuple[float, float]]:
+    """The pair of rates that each bet is on. Rounded, so that the same pairs come again: what is nearest to them is known."""
+    rare = rounded(rates.rare)
+    allowed = min(margin.times * rare + margin.plus, 0.99)
+    odds = allowed / (1 - allowed)
+    worse = [(times * odds / (1 + times * odds), rare) for times in TIMES]
+    return [(rounded(rates.treat), rounded(rates.control)), *worse]
+
+
+def rounded(rate: float) -> float:
+    """
+    >>> rounded(0.0123456), rounded(0.98765)
+    (0.0123, 0.988)
+    """
+    scale = 10.0 ** (DIGITS - 1 - math.floor(math.log10(rate)))
+    return min(round(rate * scale) / scale, 1 - EDGE)
+
+
+def gain(event: bool, believed: tuple[float, float], null: tuple[float, float], *, treated: bool) -> float:
+    """How much likelier this outcome is, in logs."""
+    side, nulled = (believed[0], null[0]) if treated else (believed[1], null[1])
+    return math.log(side / nulled) if event else math.log((1 - side) / (1 - nulled))
 
 
 def _equal(treat: float, control: float, chance: float) -> tuple[float, float]:
@@ -65,6 +135,7 @@ def _equal(treat: float, control: float, chance: float) -> tuple[float, float]:
     return pooled, pooled
 
 
+@lru_cache(REMEMBERED)
 def nearest(treat: float, control: float, chance: float, margin: Margin) -> tuple[float, float]:
     """The pair of rates within the margin that is nearest in relative entropy. The pairs that the null allows are a convex
     set, so the ratio to its nearest member is an e-value against all of them.

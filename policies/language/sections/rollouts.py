@@ -54,8 +54,8 @@ class RolloutEntry(Closed):
     unit: Unit = Field(default="conversation", description="What keeps its variant.")
     compare_with: CompareWith = Field(
         default="matched",
-        description="What control is, in the same hours. `matched`: a sample as big as the canary. `rest`: everybody else, "
-        "which shows rare errors sooner and costs processor time for every request.",
+        description="What control is, in the same hours. `matched`: a sample as big as the canary; events (errors, slow "
+        "tails) are compared with everybody else too. `rest`: everybody else, for all metrics.",
     )
     salt: str = Field(default="", max_length=128, description="Another salt is another draw.", examples=["2026-12"])
     steps: list[StepEntry] = Field(min_length=1, description="From the first share to the last; then everybody has it.")

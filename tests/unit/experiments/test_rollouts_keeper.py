@@ -73,13 +73,19 @@ async def shared(url: str, me: str, name: str) -> SharedEvidence:
     return SharedEvidence(store, me)
 
 
-async def test_control_is_a_sample_as_big_as_the_canary_and_the_rest_takes_no_part(clock: Clock) -> None:
+async def test_control_is_a_sample_as_big_as_the_canary_and_the_rest_counts_for_events_alone(clock: Clock) -> None:
     keeper, requests = keeping(clock)
     found = await asked(keeper, requests, 100)
 
     assert 10 < found.count("canary") < 45
     assert 10 < found.count("control") < 45
-    assert chapter(keeper).trial.requests == {name: found.count(name) for name in ("canary", "control")}
+    trial, drawn = chapter(keeper).trial, {name: found.count(name) for name in ("canary", "control")}
+    assert trial.requests == {**drawn, "rest": found.count("")}
+    assert trial.units.seen == drawn
+    assert trial.metrics["canary/error_rate"].scores.count == sum(drawn.values())
+    rates = trial.watched["canary/errors"].rates
+    assert rates is not None
+    assert (rates.treat_count, rates.control_count) == (drawn["canary"], 100 - drawn["canary"])
 
 
 async def test_a_bad_canary_is_taken_back_with_the_request_that_shows_it(clock: Clock, tmp_path: Path) -> None:
