@@ -28,6 +28,7 @@ from gateway.state.memory import MemoryResidency
 from gateway.telemetry.observe import Observer, build_observer
 from gateway.telemetry.redact import Redactor
 from policies.policy import Policy
+from gateway.state.notes import MemoryNotes
 
 RESIDENT_BLOCKS = 100_000
 """Prefix blocks remembered in this process: about 40 MB when full."""
@@ -73,6 +74,7 @@ def build_gateway(settings: Settings) -> Built:
             ramps=lambda: experiments.ramps,
         ),
         observer=observer,
+            notes=sharing.notes,
         decisions=decisions,
         experiments=experiments,
         store=sharing.store,
@@ -103,9 +105,10 @@ def read_policy(path: Path) -> str:
 
 def open_sharing(settings: Settings) -> Sharing:
     """In memory, or in Redis with a mirror in memory."""
-    memory = MemoryResidency(RESIDENT_BLOCKS, time.monotonic)
+    memory, notes = MemoryResidency(RESIDENT_BLOCKS, time.monotonic), MemoryNotes(time.monotonic)
     if settings.state is None:
-        return Sharing(memory)
+        return Sharing(memory, notes)
+    from gateway.state.redis_notes import SharedNotes
     from gateway.state.redis_residency import RedisResidency
     from gateway.state.registry import Registry
     from gateway.state.shared_work import SharedWork
@@ -114,7 +117,7 @@ def open_sharing(settings: Settings) -> Sharing:
     store, me = Store(settings.state.reveal(), wait_s=settings.state_wait_ms / 1_000), secrets.token_hex(8)
     residency = RedisResidency(store, mirror=memory, me=me)
     work = SharedWork(store, me, residency.index.work_prefix)
-    return Sharing(residency, store, work, Registry(store))
+    return Sharing(residency, SharedNotes(store, notes), store, work, Registry(store))
 
 
 def watching(gateway: Gateway, builder: LiveBuilder, sharing: Sharing) -> Mapping[str, Keep]:

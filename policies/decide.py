@@ -88,7 +88,7 @@ def otherwise(
         return ranked(policy, facts, estimate, snapshot)
     route, before = found.route, found.preference
     asked = facts.requested if route.pins else route.use
-    preference = prefer(policy, route, asked, estimate)
+    preference = prefer(policy, route, asked, facts, estimate)
     if (preference.rank, preference.home) != (before.rank, before.home):
         return ranked(policy, facts, estimate, snapshot)
     exchange, chance = request_rates(route, policy.models, asked, facts), preference.chance or {}
@@ -122,7 +122,7 @@ def ranked(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
     if route is None:
         return Nobody(Reject("no_route", "no route of the policy matches this request"))
     asked = facts.requested if route.pins else route.use
-    preference = prefer(policy, route, asked, estimate)
+    preference = prefer(policy, route, asked, facts, estimate)
     sifted = sift([policy.models[name] for name in preference.rank], facts, snapshot)
     fault = nobody_can(policy, route, asked, facts, sifted)
     if fault is not None:
@@ -186,7 +186,7 @@ def why(route: Route, preference: Preference, chosen: Weighed, sifted: Sifted) -
     """One line for a person."""
     model = chosen.model
     if route.choose is None:
-        asked = "asked for by name" if route.pins else f"route {route.name} uses it"
+        asked = preference.why or ("asked for by name" if route.pins else f"route {route.name} uses it")
         return f"{model}: {asked}" if preference.rank[model] == 0 else f"{model}: fallback of route {route.name}"
     if len(sifted.ready) == 1:
         return f"{model}: the only candidate left"

@@ -31,7 +31,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     how many answers are asked for. `longest_tokens` is what one window must hold where the prompt is several texts that
     stand for themselves (embeddings), 0 where it is one. `uncarried` holds the models whose dialect has no words for the
     request.
-    `units` are digests of who and what the request is of, as far as an experiment asks for them.
+    `units` are digests of who and what the request is of, as far as an experiment asks for them. `escalated_to` is the model
+    that took over from a lower one in an earlier turn of the conversation, "" where none did or nobody remembers.
     """
 
     requested: str = AUTO
@@ -53,6 +54,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     longest_tokens: int = 0
     uncarried: Mapping[str, Uncarried] = {}
     units: Mapping[Unit, str] = {}
+    escalated_to: str = ""
 
     def tokens_for(self, model: str) -> int:
         """Prompt length in tokens of `model`: exact where known, else the estimate.

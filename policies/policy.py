@@ -18,6 +18,11 @@ StayWith = Literal["tier", "model"]
 TargetKind = Literal["cost", "quality"]
 
 REQUESTED = "requested"
+PROMPT_PREFIX = "prompt_prefix"
+"""In `id_from`: a conversation is known by how it went so far."""
+
+ID_FROM = ("header.x-conversation-id", "body.metadata.conversation_id", PROMPT_PREFIX)
+
 """In `use`: the model that the client named."""
 
 
@@ -143,6 +148,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     `headers_read` are the request's side values (lower-case names) that the routes look at. `difficulty` is None when
     no route chooses by difficulty. `remember_s` is how long the lines of earlier turns of a conversation are honoured.
     `arms` are the policies of variants that change something, by what `experiments.enrol.arm_of` calls them. `shadows` are
+    `id_from` says, in the order in which they are tried, where a request names its conversation.
     asked the same after the answer; no decision hangs on them.
     """
 
@@ -159,6 +165,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     stay_with: StayWith = "tier"
     remember_s: float = 3600.0
     experiments: tuple[Experiment, ...] = ()
+    id_from: tuple[str, ...] = ID_FROM
     arms: Mapping[str, "Policy"] = {}
     shadows: tuple[Shadow, ...] = ()
 
@@ -184,6 +191,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def units(self) -> frozenset[Unit]:
+    @property
+    def moves_conversations(self) -> bool:
+        """Whether a later turn has to know of an escalation."""
+        return any(plan.moves == "conversation" for plan in self.escalations.values())
+
         """What experiments go by, of what a request does not say by itself."""
         return frozenset([experiment.unit for experiment in self.experiments]) - {"tenant"}
 

@@ -1,10 +1,11 @@
-"""What this process shares with others, where it does: residency, work given to replicas, who announced itself."""
+"""What this process shares with others, where it does: residency, notes, work given to replicas, who announced itself."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.live.replicas import Replica
+from gateway.state.notes import Notes
 from gateway.state.residency import Residency, Work
 
 
@@ -37,9 +38,10 @@ class Announced(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Of a process that is alone only `residency` is there."""
+    """Of a process that is alone only `residency` and `notes` are there."""
 
     residency: Residency
+    notes: Notes
     store: SharedStore | None = None
     work: ToldWork | None = None
     registry: Announced | None = None

@@ -83,6 +83,8 @@ class Cascade:
         self._first_words = held.listener.said().text
         self._follower = Listener()
         self._books.gave_up(call, held.verdict, usage, self._policy.models[call.model].price)
+        if self._plan is not None and self._plan.moves == "conversation":
+            self._moves(self._plan.to)
 
     def hear(self, event: Event) -> None:
         """An event of whoever took over."""
@@ -96,10 +98,17 @@ class Cascade:
             return
         if self._follower is not None:
             books.judgement = "escalated" if call.model == plan.to else "turned_back"
+            if books.judgement == "turned_back":
+                self._moves(self._judged.facts.escalated_to)
             self._escalations.learnt(self._route, gained=call.model == plan.to and self._is_better(call))
         if books.usage is not None:
             alone = spend_microusd(self._policy.models[plan.to].price, books.usage)
             self._escalations.paid(self._route, spent=books.microusd, alone=alone)
+
+    def _moves(self, model: str) -> None:
+        """Told before the larger model says a word: the next turn may come as soon as the client has read the last one."""
+        if self._judged.turn is not None:
+            self._judged.turn.stays_with(model)
 
     def _is_better(self, call: Call) -> bool:
         """Nothing is wrong with it that can be seen, and it does not begin as what was given up."""

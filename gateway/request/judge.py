@@ -15,6 +15,7 @@ from backends.upstream import Prepared
 from gateway.live.in_force import Live, opened
 from gateway.live.replicas import Replica
 from gateway.request.carried import uncarried
+from gateway.request.conversation import Turn, turn_of
 from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
@@ -46,7 +47,8 @@ NO_CHAT = Estimate(abstains="embeddings are not harder for one model than for an
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A decision and everything it was made of. `prepared` holds the prompt as the models read it that were asked."""
+    """A decision and everything it was made of. `prepared` holds the prompt as the models read it that were asked.
+    `turn` leaves word for the next one, where the policy lets conversations move."""
 
     facts: Facts
     estimate: Estimate
@@ -54,6 +56,7 @@ class Judged:
     snapshot: Snapshot
     prepared: dict[str, Prepared]
     took_us: int = 0
+    turn: Turn | None = None
 
     def resident_tokens(self, call: Call) -> int | None:
         """Tokens of this prompt that were believed to be at the replica, if that was asked."""
@@ -85,15 +88,22 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     """
     policy, draw = in_force.policy, draw_of(request, principal.salt)
     forced, ramps = world.forced(), world.ramps()
-    units = units_of(policy.units, request, principal, headers, request_id) if policy.units else {}
+    wanted, known_by = policy.units, policy.id_from
+    units = units_of(wanted, request, principal, headers, request_id, id_from=known_by) if wanted else {}
     bare = facts_of(request, principal, headers, policy.headers_read, {}) if policy.experiments else None
     live = in_force if bare is None else arm_for(in_force, msgspec.structs.replace(bare, units=units), forced, ramps)
+    turn = turn_in(live.policy, request, principal, headers, world)
     unable = await unable_to_carry(request, live.policy)
     prepared = await prepare(live, request, principal.salt, unable)
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
     if unable or units:
         facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
-    seen = await look_around(live, asked_of(live, request), prepared, world)
+    looking = look_around(live, asked_of(live, request), prepared, world)
+    if turn is None or not turn.before:
+        seen = await looking
+    else:
+        seen, escalated_to = await asyncio.gather(looking, turn.escalated_to())
+        facts = msgspec.structs.replace(facts, escalated_to=escalated_to)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
     look = Look(partial(knowing, taken, forced, ramps) if forced or ramps else taken)
     estimate = await estimate_for(live, request, lambda span: unsettled(live.policy, facts, span, look()))
@@ -101,7 +111,17 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     began = time.perf_counter_ns()
     decision = decide(policy, facts, estimate, snapshot)
     took_us = (time.perf_counter_ns() - began) // 1_000
-    return Judged(facts, estimate, decision, snapshot, prepared, took_us)
+    return Judged(facts, estimate, decision, snapshot, prepared, took_us, turn)
+
+
+def turn_in(
+    policy: Policy, request: ChatRequest, principal: Principal, headers: Mapping[str, str], world: World
+) -> Turn | None:
+    """None where nothing hangs on earlier turns: whoever names a model gets that."""
+    if request.model != AUTO or request.asks != "chat" or not policy.moves_conversations:
+        return None
+    source, for_s = policy.id_from, policy.remember_s
+    return turn_of(request, headers, principal.salt, id_from=source, notes=world.notes, for_s=for_s)
 
 
 def knowing(taken: Callable[[], Snapshot], forced: Mapping[str, str], ramps: Ramps) -> Snapshot:

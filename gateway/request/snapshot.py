@@ -1,6 +1,7 @@
 """Step 6: one read of the world, as values. The in-flight ledger and every engine's own word, at one instant."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -10,6 +11,7 @@ from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.live.trust import eased
 from gateway.request.escalations import Escalations
+from gateway.state.notes import MemoryNotes, Notes
 from gateway.state.residency import Prompt, Residency, Seen
 from policies.experiments.enrol import Ramps
 from policies.snapshot import ReplicaState, Snapshot
@@ -23,12 +25,14 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What decisions read besides the request. `now` in seconds since the epoch. `forced` tells the variants of experiments
+    """What decisions read besides the request. `now` in seconds since the epoch. `notes` hold which conversations were
+    escalated. `forced` tells the variants of experiments
     that are over, `ramps` the weights of those that were changed while they ran."""
 
     residency: Residency
     now: Clock
     escalations: Escalations = field(default_factory=Escalations)
+    notes: Notes = field(default_factory=lambda: MemoryNotes(time.monotonic))
     forced: Callable[[], Mapping[str, str]] = dict
     ramps: Callable[[], Ramps] = dict
 

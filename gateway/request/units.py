@@ -1,22 +1,20 @@
 """Who and what a request is of, as digests: what an experiment gives a variant to. No name or key gets into the facts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
 
 from backends.messages import ChatRequest
+from gateway.request.conversation import name_of
 from gateway.request.draw import opening
 from gateway.request.identity import Principal, presented_key
 from policies.experiments.plan import Unit
-
-CONVERSATION = "x-conversation-id"
-"""The header by which a client names its conversation; else `metadata.conversation_id`; else how the conversation opens."""
+from policies.policy import ID_FROM, PROMPT_PREFIX
 
 
 class Metadata(msgspec.Struct, frozen=True):
     user_id: str | None = None
-    conversation_id: str | None = None
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -31,16 +29,23 @@ NOBODY = Named()
 
 
 def units_of(
-    wanted: frozenset[Unit], request: ChatRequest, principal: Principal, headers: Mapping[str, str], request_id: str
+    wanted: frozenset[Unit],
+    request: ChatRequest,
+    principal: Principal,
+    headers: Mapping[str, str],
+    request_id: str,
+    *,
+    id_from: Sequence[str] = ID_FROM,
 ) -> Mapping[Unit, str]:
     """Those of `wanted` that the request has. Tenants never share units."""
-    return {unit: digest(principal, unit, word) for unit, word in _words(wanted, request, headers, request_id) if word}
+    words = _words(wanted, request, headers, request_id, id_from)
+    return {unit: digest(principal, unit, word) for unit, word in words if word}
 
 
 def _words(
-    wanted: frozenset[Unit], request: ChatRequest, headers: Mapping[str, str], request_id: str
+    wanted: frozenset[Unit], request: ChatRequest, headers: Mapping[str, str], request_id: str, id_from: Sequence[str]
 ) -> Iterator[tuple[Unit, str | None]]:
-    named = named_in(request) if wanted & {"user", "conversation"} else NOBODY
+    named = named_in(request) if "user" in wanted else NOBODY
     data = named.metadata or Metadata()
     if "request" in wanted:
         yield "request", request_id
@@ -49,7 +54,8 @@ def _words(
     if "user" in wanted:
         yield "user", named.user or named.safety_identifier or data.user_id
     if "conversation" in wanted:
-        yield "conversation", headers.get(CONVERSATION) or data.conversation_id or opening_of(request)
+        name = name_of(request, headers, id_from)
+        yield "conversation", name or (opening_of(request) if PROMPT_PREFIX in id_from else None)
 
 
 def named_in(request: ChatRequest) -> Named:

@@ -9,6 +9,9 @@ Signal = Literal[
     "token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length", "agreement"
 ]
 
+Moves = Literal["answer", "conversation"]
+"""What goes to the larger model: the answer that was not good enough, or it and all turns after it."""
+
 
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """A logistic: P(correct) = 1 / (1 + exp(-(bias + sum of weight x measure))).
@@ -29,6 +32,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     `at_most` is the share of the route's requests that may escalate. `weights` by model, "" for all others.
     `early_under`: when the chance is below it at half of the window, `to` is asked already; 0: never.
     `second` is a model whose answer is compared, where the answer leaves in one piece, or "".
+    `moves`: whether the turns after it stay with `to`.
     `logprobs_of` are the models that can be asked for the probabilities of their tokens.
     """
 
@@ -41,6 +45,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     at_most: float = 1.0
     second: str = ""
     early_under: float = 0.0
+    moves: Moves = "conversation"
     weights: Mapping[str, Weights] = {}
     logprobs_of: frozenset[str] = frozenset()
 

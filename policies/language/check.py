@@ -43,6 +43,8 @@ def references(draft: Draft) -> Iterator[Problem]:
         if test.given.model not in (None, AUTO):
             yield from _known(draft, (*here, "given", "model"), [test.given.model or ""], [AUTO])
         yield from _known(draft, (*here, "given", "down"), test.given.down or ())
+        if test.given.escalated_to is not None:
+            yield from _known(draft, (*here, "given", "escalated_to"), [test.given.escalated_to])
         yield from _known(draft, (*here, "expect", "model"), [test.expect.model] if test.expect.model else ())
         yield from _known(draft, (*here, "expect", "model.in"), test.expect.model_in or ())
 

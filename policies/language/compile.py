@@ -66,6 +66,7 @@ def compile_policy(
         stay_with=file.conversations.stay_with,
         remember_s=file.conversations.for_,
         escalations=escalations,
+        id_from=tuple(file.conversations.id_from),
         shadows=compile_shadows(file.shadows, routes_of(file)),
     )
 

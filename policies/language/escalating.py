@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import get_args
 
 from policies.catalogue import Model
-from policies.escalate.plan import Escalation, Signal, Weights
+from policies.escalate.plan import Escalation, Moves, Signal, Weights
 from policies.escalate.prior import PRIOR
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
@@ -36,7 +36,8 @@ def compile_escalations(
         except (OSError, ValueError) as error:
             problems.append(draft.at_value(("escalations", name, "weights"), f"cannot be used: {error}"))
             continue
-        compiled[name] = _escalation(name, entry, asked, {"": PRIOR, **fitted})
+        moves = entry.moves or ("answer" if draft.file.conversations.may_move == "freely" else "conversation")
+        compiled[name] = _escalation(name, entry, asked, {"": PRIOR, **fitted}, moves)
     return compiled, problems
 
 
@@ -78,6 +79,9 @@ def escalation_meaning(draft: Draft) -> Iterator[Problem]:
         if early is not None and early.under < entry.when.p_correct.under:
             told = "is below the chance that escalates; an early start has to come earlier"
             yield draft.at_value(("escalations", name, "start_early", "under"), told)
+        if entry.moves == "conversation" and draft.file.conversations.may_move == "freely":
+            told = "is conversation, and conversations.may_move is freely: state one of the two"
+            yield draft.at_value(("escalations", name, "moves"), told)
         if entry.signals is not None and "agreement" in entry.signals and entry.second_opinion is None:
             yield draft.at_key(("escalations", name, "signals"), "asks for agreement; add second_opinion: MODEL")
         if name not in used:
@@ -113,7 +117,9 @@ def judged_by(route: RouteEntry, to: str) -> list[str]:
     return among[: among.index(to)] if to in among else list(among)
 
 
-def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str], weights: Mapping[str, Weights]) -> Escalation:
+def _escalation(
+    name: str, entry: EscalationEntry, asked: frozenset[str], weights: Mapping[str, Weights], moves: Moves
+) -> Escalation:
     return Escalation(
         name=name,
         to=entry.to,
@@ -123,6 +129,7 @@ def _escalation(name: str, entry: EscalationEntry, asked: frozenset[str], weight
         hold_s=entry.hold_back.at_most,
         at_most=entry.at_most,
         early_under=entry.start_early.under if entry.start_early is not None else 0.0,
+        moves=moves,
         second=entry.second_opinion or "",
         weights=weights,
         logprobs_of=asked,

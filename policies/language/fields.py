@@ -8,13 +8,15 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from policies.facts import AUTO
 from policies.language import quantities
 from policies.language.quantities import Share
-from policies.policy import REQUESTED
+from policies.policy import PROMPT_PREFIX, REQUESTED
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 RESERVED = (AUTO, REQUESTED, "concrete")
 HEADER = re.compile(r"header\.[a-z0-9!#$%&'*+.^_`|~-]{1,64}")
 HEADERS = "header.NAME"
 """Stands for all header keys of a map. Names are in lower case, so it is none itself."""
+
+ID_SOURCE_PATTERN = r"^(header\.[a-z0-9!#$%&'*+.^_`|~-]{1,64}|body(\.[A-Za-z0-9_]{1,64}){1,2}|prompt_prefix)$"
 
 HEADER_PATTERN = r"^header\.[a-z0-9!#$%&'*+.^_`|~-]{1,64}$"
 
@@ -52,6 +54,14 @@ def _reference(value: str) -> str:
     return value
 
 
+def _source(value: str) -> str:
+    if not re.fullmatch(ID_SOURCE_PATTERN, value):
+        raise ValueError(
+            f"should be {PROMPT_PREFIX}, header.NAME with the name in lower case, or body.KEY, such as body.metadata.thread"
+        )
+    return value
+
+
 def _one_or_many(kind: dict[str, Any]) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [kind, {"type": "array", "items": kind, "minItems": 1}]})
 
@@ -85,3 +95,4 @@ Needs = Annotated[
     _one_or_many(_enum("tools", "images", "json_schema", "embeddings")),
 ]
 SecretText = Annotated[str, AfterValidator(_reference)]
+IdSource = Annotated[str, AfterValidator(_source), WithJsonSchema({"type": "string", "pattern": ID_SOURCE_PATTERN})]

@@ -70,6 +70,7 @@ def facts_of(given: Given) -> Facts:
         user_turns=max(1, len(turns)),
         tenant=given.tenant or Facts().tenant,
         plan=given.plan or "",
+        escalated_to=given.escalated_to or "",
         headers={key.removeprefix("header."): values[0] for key, values in given.headers.items()},
     )
 

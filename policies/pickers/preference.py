@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from policies.escalate.moving import Moved, moved
 from policies.estimates import Estimate
+from policies.facts import Facts
 from policies.pickers.within_target import chances, tier, tiers
 from policies.policy import Choose, MayMove, Policy, Route
 
@@ -23,9 +25,11 @@ class Preference(NamedTuple):
     floor: int = 0
 
 
-def prefer(policy: Policy, route: Route, asked: str, estimate: Estimate) -> Preference:
+def prefer(policy: Policy, route: Route, asked: str, facts: Facts, estimate: Estimate) -> Preference:
     """The preference of `route`; `asked` is the model that a route without a choice uses."""
-    own = Preference({asked: 0}) if route.choose is None else by_difficulty(policy, route.choose, estimate)
+    taken = moved(policy, route, facts)
+    found = Preference({asked: 0}) if route.choose is None else by_difficulty(policy, route.choose, estimate, taken)
+    own = found if taken is None or taken.model in found.rank else before_all(found, taken)
     spare = [model for model in route.fallback or () if model not in own.rank]
     if not spare:
         return own
@@ -33,12 +37,27 @@ def prefer(policy: Policy, route: Route, asked: str, estimate: Estimate) -> Pref
     return own._replace(rank={**own.rank, **{model: last + 1 + i for i, model in enumerate(spare)}})
 
 
-def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate) -> Preference:
+def before_all(own: Preference, taken: Moved) -> Preference:
+    """A model beside the route's own is asked first, the others as they were after it."""
+    return own._replace(rank={taken.model: 0, **{model: 1 + at for model, at in own.rank.items()}}, why=taken.why)
+
+
+def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate, taken: Moved | None) -> Preference:
     """Unsure models first, else those that the conversation may be on, else all alike."""
     known = tiers(choose, policy.models, estimate.earlier)
+    place = choose.among.index(taken.model) if taken is not None and taken.model in choose.among else None
+    if place is not None:
+        known = [max([place, *known])]
     home = place_of_home(policy.may_move, known)
     found = from_home(policy, choose, estimate, known, home)
-    return found._replace(floor=home) if home and policy.may_move == "up" else found
+    if home and (policy.may_move == "up" or place is not None):
+        found = found._replace(floor=home)
+    return found._replace(why=taken.why) if taken is not None and home == place and is_for(found, home) else found
+
+
+def is_for(found: Preference, home: int) -> bool:
+    """Whether nobody above `home` goes before it."""
+    return list(found.rank.values())[home] == 0
 
 
 def from_home(policy: Policy, choose: Choose, estimate: Estimate, known: Sequence[int], home: int) -> Preference:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from policies.decision import Call, Decision
+from policies.escalate.moving import moved
 from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.pickers.preference import prefer
@@ -29,15 +30,16 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     choice = seen.decision.choice
     if not isinstance(choice, Call) or choice.model not in choose.among:
         return None
-    preference = prefer(policy, route, route.use, seen.estimate)
+    preference = prefer(policy, route, route.use, seen.facts, seen.estimate)
     charges = _charges(policy, route, choose, seen.facts)
     amounts = charges if target.kind == "cost" else preference.chance
     if amounts is None or not amounts[target.of] or not charges[target.of]:
         return None
-    moves = preference.chance is not None and not seen.decision.instead_of
+    ladder = from_where_it_was_moved(policy, route, choose, seen.facts)
+    moves = preference.chance is not None and not seen.decision.instead_of and choice.model in ladder
     ways = turns_that_decide(policy, choose, seen.estimate) if moves else ()
     models = sorted(
-        open_models(seen.decision, choice.model, charges) if ways else (choice.model,), key=charges.__getitem__
+        open_models(seen.decision, choice.model, ladder) if ways else (choice.model,), key=charges.__getitem__
     )
     start, rises = _rises(models, [charges[model] / charges[target.of] for model in models], ways, amounts)
     return Sighting(seen.facts.tenant, amounts[target.of], amounts[start], rises, amounts[choice.model])
@@ -76,6 +78,14 @@ def turns_that_decide(policy: Policy, choose: Choose, estimate: Estimate) -> Seq
     )
     known = [chances(choose, policy.models, p_good) for p_good in turns]
     return [chance for chance in known if chance is not None]
+
+
+def from_where_it_was_moved(policy: Policy, route: Route, choose: Choose, facts: Facts) -> Sequence[str]:
+    """The part of the ladder that a line may choose from: no lower than where an escalation took the conversation."""
+    taken = moved(policy, route, facts)
+    if taken is None or taken.model not in choose.among:
+        return choose.among
+    return choose.among[choose.among.index(taken.model) :]
 
 
 def open_models(decision: Decision, chosen: str, ladder: Iterable[str]) -> Sequence[str]:

@@ -6,8 +6,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from policies.language.closed import Closed
-from policies.language.fields import Seconds
-from policies.policy import MayMove, StayWith
+from policies.language.fields import IdSource, Seconds
+from policies.policy import ID_FROM, MayMove, StayWith
 
 
 class ConversationsEntry(Closed):
@@ -24,8 +24,15 @@ class ConversationsEntry(Closed):
         default="1h",
         alias="for",
         validate_default=True,
-        description="How long after a turn it is known by which line that was decided.",
+        description="How long after a turn it is known by which line that was decided, and whether it was escalated.",
         examples=["2h"],
+    )
+    id_from: list[IdSource] = Field(
+        default=list(ID_FROM),
+        min_length=1,
+        description="Where a request names its conversation; the first that says something. `header.NAME`, a text in the body "
+        "(`body.KEY`, `body.KEY.KEY`), or `prompt_prefix`: how it went so far.",
+        examples=[["header.x-conversation-id", "prompt_prefix"]],
     )
 
     @model_validator(mode="after")

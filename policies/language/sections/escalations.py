@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from policies.escalate.plan import Signal
+from policies.escalate.plan import Moves, Signal
 from policies.language import shares
 from policies.language.closed import Closed
 from policies.language.fields import Seconds, Tokens
@@ -74,6 +74,12 @@ class EscalationEntry(Closed):
         validate_default=True,
         description="Share of the route's requests that may escalate; over it the answer is sent as it is.",
         examples=["12% of requests"],
+    )
+    moves: Moves | None = Field(
+        default=None,
+        description="`conversation`: its later turns stay with `to`, as long as `conversations.for` says. `answer`: they do "
+        "not. Not stated: the conversation, unless that may move freely.",
+        examples=["conversation"],
     )
     second_opinion: str | None = Field(
         default=None,

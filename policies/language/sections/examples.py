@@ -23,6 +23,9 @@ class Given(WithHeaders):
     tenant: str | None = Field(default=None, description="Who pays.", examples=["acme"])
     plan: str | None = Field(default=None, alias="tenant.plan", description="What they bought.", examples=["gold"])
     model: str | None = Field(default=None, description="The model that the client names; auto when not stated.")
+    escalated_to: str | None = Field(
+        default=None, description="The model that took over in an earlier turn.", examples=["large"]
+    )
     down: list[str] | None = Field(
         default=None, description="Models of which no replica is ready.", examples=[["small"]]
     )

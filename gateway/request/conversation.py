@@ -1,0 +1,133 @@
+"""Which conversation a request is a turn of, and what its turns leave for the next: whom they were escalated to.
+
+A conversation is known by what the client calls it, else by how it went so far: before its last answer a request is what the
+request before was, to the letter. Where a history was edited nothing is known of it. Keys are digests by the tenant's salt.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import msgspec
+
+from backends.messages import ChatRequest, Message
+from gateway.state.notes import Notes
+from policies.policy import PROMPT_PREFIX
+
+HEADER, BODY = "header.", "body."
+
+LONGEST_NAME = 1_024
+"""Characters of a name that are looked at."""
+
+Parts = Mapping[str, msgspec.Raw]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """`before` is the key under which the turn before may have left word, "" in a first one; `now` that of this one."""
+
+    notes: Notes
+    before: str
+    now: str
+    for_s: float
+
+    async def escalated_to(self) -> str:
+        """The model that an earlier turn was escalated to, or ""."""
+        return await self.notes.read(self.before) if self.before else ""
+
+    def stays_with(self, model: str) -> None:
+        """Turns after this one are for `model`; "" takes that back."""
+        self.notes.leave(self.now, model, self.for_s)
+
+
+def turn_of(
+    request: ChatRequest,
+    headers: Mapping[str, str],
+    salt: bytes,
+    *,
+    id_from: Sequence[str],
+    notes: Notes,
+    for_s: float,
+) -> Turn | None:
+    """None where the request belongs to no conversation that could be known again."""
+    name = name_of(request, headers, id_from)
+    if name:
+        key = _digest(salt, b"turnout-named", name.encode("utf-8", "surrogatepass"))
+        return Turn(notes, key, key, for_s)
+    if PROMPT_PREFIX not in id_from:
+        return None
+    return Turn(notes, *history_keys(request.messages, salt), for_s)
+
+
+def name_of(request: ChatRequest, headers: Mapping[str, str], id_from: Iterable[str]) -> str:
+    """What the client calls its conversation: the first of the sources that says something, as far as they go before
+    `prompt_prefix`; "" where none does."""
+    parts: Parts | None = None
+    for source in id_from:
+        if source == PROMPT_PREFIX:
+            return ""
+        if source.startswith(HEADER):
+            found = headers.get(source.removeprefix(HEADER), "")
+        else:
+            parts = (
+                _parts(request.native.body if request.native is not None else request.raw) if parts is None else parts
+            )
+            found = _text_at(parts, source.removeprefix(BODY).split("."))
+        if found:
+            return found[:LONGEST_NAME]
+    return ""
+
+
+def history_keys(messages: Sequence[Message], salt: bytes) -> tuple[str, str]:
+    """Keys of the turn before and of this one, by what was asked then and now.
+
+    An answer that the client begins itself, as the last message, is no turn of its own, and neither is what stands before
+    the first words of a user.
+    """
+    asked = len(messages)
+    while asked and messages[asked - 1].role == "assistant":
+        asked -= 1
+    then = max((at for at in range(asked) if messages[at].role == "assistant"), default=-1)
+    while then > 0 and messages[then - 1].role == "assistant":
+        then -= 1
+    found = blake2b(digest_size=16, key=salt[:64], person=b"turnout-history")
+    before = ""
+    for at, message in enumerate(messages[:asked]):
+        if at == then and any(earlier.role == "user" for earlier in messages[:at]):
+            before = found.copy().hexdigest()
+        found.update(_told(message))
+    return before, found.hexdigest()
+
+
+def _told(message: Message) -> bytes:
+    """Everything that tells a message from another; lengths, so that no text can play several."""
+    text = message.text.encode("utf-8", "surrogatepass")
+    rest = repr((message.tool_call_id, message.token_ids)).encode("utf-8", "surrogatepass")
+    calls = msgspec.json.encode(message.tool_calls, order="deterministic") if message.tool_calls else b""
+    counts = (message.role, message.images, message.audio, message.files, len(text), len(rest), len(calls))
+    return b"".join((repr(counts).encode(), text, rest, calls))
+
+
+def _digest(salt: bytes, person: bytes, word: bytes) -> str:
+    return blake2b(word, digest_size=16, key=salt[:64], person=person).hexdigest()
+
+
+def _parts(body: bytes) -> Parts:
+    """The top of a body, its values unread. Whatever is there in another shape says nothing."""
+    try:
+        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+
+
+def _text_at(parts: Parts, path: Sequence[str]) -> str:
+    first, *rest = path
+    value = parts.get(first)
+    if value is None:
+        return ""
+    if rest:
+        return _text_at(_parts(bytes(value)), rest)
+    try:
+        return msgspec.json.decode(value, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
