@@ -25,10 +25,10 @@ from gateway.secrets import Secret
 from gateway.settings import Decisions, Settings, own_address, read_secret
 from gateway.shadows.opening import open_shadows
 from gateway.state.memory import MemoryResidency
+from gateway.state.notes import MemoryNotes
 from gateway.telemetry.observe import Observer, build_observer
 from gateway.telemetry.redact import Redactor
 from policies.policy import Policy
-from gateway.state.notes import MemoryNotes
 
 RESIDENT_BLOCKS = 100_000
 """Prefix blocks remembered in this process: about 40 MB when full."""
@@ -70,11 +70,11 @@ def build_gateway(settings: Settings) -> Built:
         world=World(
             residency=sharing.residency,
             now=time.time,
+            notes=sharing.notes,
             forced=lambda: experiments.forced,
             ramps=lambda: experiments.ramps,
         ),
         observer=observer,
-            notes=sharing.notes,
         decisions=decisions,
         experiments=experiments,
         store=sharing.store,

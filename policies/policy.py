@@ -17,12 +17,12 @@ MayMove = Literal["up", "freely", "never"]
 StayWith = Literal["tier", "model"]
 TargetKind = Literal["cost", "quality"]
 
-REQUESTED = "requested"
 PROMPT_PREFIX = "prompt_prefix"
 """In `id_from`: a conversation is known by how it went so far."""
 
 ID_FROM = ("header.x-conversation-id", "body.metadata.conversation_id", PROMPT_PREFIX)
 
+REQUESTED = "requested"
 """In `use`: the model that the client named."""
 
 
@@ -147,8 +147,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     `headers_read` are the request's side values (lower-case names) that the routes look at. `difficulty` is None when
     no route chooses by difficulty. `remember_s` is how long the lines of earlier turns of a conversation are honoured.
-    `arms` are the policies of variants that change something, by what `experiments.enrol.arm_of` calls them. `shadows` are
     `id_from` says, in the order in which they are tried, where a request names its conversation.
+    `arms` are the policies of variants that change something, by what `experiments.enrol.arm_of` calls them. `shadows` are
     asked the same after the answer; no decision hangs on them.
     """
 
@@ -164,8 +164,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     escalations: Mapping[str, Escalation] = {}
     stay_with: StayWith = "tier"
     remember_s: float = 3600.0
-    experiments: tuple[Experiment, ...] = ()
     id_from: tuple[str, ...] = ID_FROM
+    experiments: tuple[Experiment, ...] = ()
     arms: Mapping[str, "Policy"] = {}
     shadows: tuple[Shadow, ...] = ()
 
@@ -190,12 +190,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return tuple([model for i, model in enumerate(found) if model not in found[:i]])
 
     @property
-    def units(self) -> frozenset[Unit]:
-    @property
     def moves_conversations(self) -> bool:
         """Whether a later turn has to know of an escalation."""
         return any(plan.moves == "conversation" for plan in self.escalations.values())
 
+    @property
+    def units(self) -> frozenset[Unit]:
         """What experiments go by, of what a request does not say by itself."""
         return frozenset([experiment.unit for experiment in self.experiments]) - {"tenant"}
 

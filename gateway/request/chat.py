@@ -136,12 +136,12 @@ class ChatEndpoint:
             visit.asked = self._gateway.decisions.asked(request, principal, live.estimator)
         ear = joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None)
         books.decided(judged.decision)
+        if judged.turn is not None and judged.facts.escalated_to:
+            judged.turn.stays_with(judged.facts.escalated_to)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency, principal.is_relayed)
         cascade = Cascade(live.policy, request, judged, world.escalations, books)
-        if judged.turn is not None and judged.facts.escalated_to:
-            judged.turn.stays_with(judged.facts.escalated_to)
         return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at, ear=ear)
 
     def _egress(self, visit: Visit, request: ChatRequest, watch: ClientWatch) -> Egress:

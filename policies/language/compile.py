@@ -65,8 +65,8 @@ def compile_policy(
         may_move=file.conversations.may_move,
         stay_with=file.conversations.stay_with,
         remember_s=file.conversations.for_,
-        escalations=escalations,
         id_from=tuple(file.conversations.id_from),
+        escalations=escalations,
         shadows=compile_shadows(file.shadows, routes_of(file)),
     )
 
