@@ -10,7 +10,8 @@ from gateway.control.reload import Reloader
 from gateway.control.upkeep import Keep, Upkeep
 from gateway.decisions.log import DecisionLog
 from gateway.decisions.segments import Segments
-from gateway.experiments.keeper import Keeper, Shared
+from gateway.experiments.exchange import Shared
+from gateway.experiments.keeper import Keeper
 from gateway.experiments.shelf import Shelf
 from gateway.house import Gateway
 from gateway.live.build import LiveBuilder
@@ -24,11 +25,13 @@ from gateway.request.snapshot import World
 from gateway.secrets import Secret
 from gateway.settings import Decisions, Settings, own_address, read_secret
 from gateway.shadows.opening import open_shadows
+from gateway.shadows.rollouts import Rollouts
 from gateway.state.memory import MemoryResidency
 from gateway.state.notes import MemoryNotes
 from gateway.telemetry.observe import Observer, build_observer
 from gateway.telemetry.redact import Redactor
 from policies.policy import Policy
+from policies.shadows.plan import names_of
 
 RESIDENT_BLOCKS = 100_000
 """Prefix blocks remembered in this process: about 40 MB when full."""
@@ -79,8 +82,9 @@ def build_gateway(settings: Settings) -> Built:
         experiments=experiments,
         store=sharing.store,
     )
+    rollouts = Rollouts(lambda: experiments.shadowed, experiments.compared, gateway.world)
     gateway.shadows = shadows = open_shadows(
-        settings, lambda: gateway.live, observer, decisions, lambda: gateway.door.in_flight
+        settings, lambda: gateway.live, observer, decisions, lambda: gateway.door.in_flight, rollouts=rollouts
     )
     shadows.policy_loaded(live)
     reloader = Reloader(gateway, path, builder.opened, text)
@@ -220,6 +224,6 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
         raise BadSettings(f"telemetry: {error}") from None
     dialects = {model.name: model.dialect for model in policy.every_model}
     routes = [route.name for route in policy.routes]
-    shadows = [shadow.name for shadow in policy.shadows]
+    shadows = names_of(policy.shadows, policy.experiments)
     observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects, shadows=shadows)
     return observer

@@ -21,7 +21,7 @@ from policies.decide import decide
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.experiments.assign import shares
-from policies.experiments.plan import Experiment
+from policies.experiments.plan import Experiment, Step
 from policies.explain import Row, held_back, told_by
 from policies.explain import explain as explain_rows
 from policies.language.load import load_policy
@@ -158,6 +158,12 @@ def _experiment_row(experiment: Experiment) -> tuple[str, str, str, str, str]:
     return experiment.name, experiment.unit, part, split, ", ".join(rail.name for rail in experiment.watch) or "nothing"
 
 
+def _step_word(step: Step) -> str:
+    if step.approve:
+        return f"({step.approve})"
+    return f"shadow {100 * step.shadow:g}%" if step.shadow else f"{100 * step.share:g}%"
+
+
 def _shadow_row(shadow: Shadow) -> tuple[str, str, str, str, str, str]:
     cap = shadow.limits.microusd_per_day
     return (
@@ -171,7 +177,7 @@ def _shadow_row(shadow: Shadow) -> tuple[str, str, str, str, str, str]:
 
 
 def _rollout_row(rollout: Experiment) -> tuple[str, str, str, str]:
-    steps = " > ".join((step.approve and f"({step.approve})") or f"{100 * step.share:g}%" for step in rollout.steps)
+    steps = " > ".join(_step_word(step) for step in rollout.steps)
     return rollout.name, rollout.unit, steps, ", ".join(f"{rail.name} ({rail.act})" for rail in rollout.watch)
 
 

@@ -11,6 +11,7 @@ from gateway.cli.terminal import fail, say, show_table
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order, Shelf
 from gateway.experiments.telling import ToldRollout, misfit, told_rollout
+from policies.experiments.verdict import PairFinding
 
 app = typer.Typer(no_args_is_help=True, help="Rollouts of a gateway: how far they are, and a person's word on them.")
 
@@ -75,5 +76,13 @@ def show(told: ToldRollout) -> None:
     print(f"{told.rollout}: {told.words}\nrequests: {requests}")
     head = ("metric", "variant", "value", "control", "change", "from", "to", "p", "requests")
     show_table("at every look", head, [row(found) for found in told.verdict.findings])
+    if told.compared:
+        of_pairs = ("guardrail", "metric", "change", "control", "p", "pairs")
+        show_table("asked by the change as well", of_pairs, [pair_row(found) for found in told.compared])
     if told.without_unit:
         say(f"{told.without_unit} requests did not say of which unit they are, and took no part")
+
+
+def pair_row(found: PairFinding) -> tuple[str, ...]:
+    cells = [("" if cell is None else f"{cell:.4g}") for cell in (found.treat, found.control, found.p)]
+    return (found.guardrail, found.metric, *cells, str(found.pairs))

@@ -14,6 +14,7 @@ from watchfiles import awatch
 from gateway.house import Gateway
 from gateway.live.in_force import Live
 from gateway.request.identity import open_identity
+from policies.shadows.plan import names_of
 
 log = logging.getLogger("turnout.policy")
 
@@ -119,7 +120,7 @@ class Reloader:
         if gateway.shadows is not None:
             gateway.shadows.policy_loaded(fresh)
         dialects = {model.name: model.dialect for model in policy.every_model}
-        routes, shadows = [route.name for route in policy.routes], [shadow.name for shadow in policy.shadows]
+        routes, shadows = [route.name for route in policy.routes], names_of(policy.shadows, policy.experiments)
         gateway.observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects, shadows=shadows)
         log.info("policy %s (%s) is in force", policy.name, policy.hash)
         if self._retiring is not None:

@@ -8,6 +8,7 @@ import msgspec
 
 from gateway.experiments import chapter as chapters
 from gateway.experiments.chapter import Chapter
+from gateway.experiments.orders import ordered
 from gateway.experiments.shelf import Order
 from policies.experiments import rollout
 from policies.experiments import trial as trials
@@ -48,6 +49,22 @@ class Told(msgspec.Struct, frozen=True):
     values: Mapping[str, Value]
 
 
+class Pair(msgspec.Struct, frozen=True):
+    """What a request came to, and what it would have with a rollout's change, by source; drawn in this round of the rollout."""
+
+    experiment: str
+    round: int
+    change: Mapping[str, float]
+    control: Mapping[str, float]
+
+
+class Shadowed(msgspec.Struct, frozen=True):
+    """A rollout whose change is asked as well, for this share of its requests."""
+
+    share: float
+    round: int
+
+
 class Recent(msgspec.Struct, frozen=True):
     """A request of which something may still be told: its exposures, and the sources that were told of already."""
 
@@ -59,7 +76,7 @@ Key = tuple[str, str]
 """A tenant, and a request of its."""
 
 
-Event = Over | Told
+Event = Over | Told | Pair
 
 
 class Bench:
@@ -82,8 +99,10 @@ class Bench:
         for event in events:
             if isinstance(event, Over):
                 self._over(event)
-            else:
+            elif isinstance(event, Told):
                 self._told(event)
+            else:
+                self._pair(event)
         self._wait_over(now)
         self.guard(now)
 
@@ -128,6 +147,23 @@ class Bench:
     def ramps(self) -> Ramps:
         """Of experiments whose weights were changed while they ran those that followed the file's."""
         return {name: chapter.standing.ramp for name, chapter in self.chapters.items() if chapter.standing.ramp}
+
+    @property
+    def shadowed(self) -> Mapping[str, Shadowed]:
+        """Rollouts that nobody has yet, and that are compared by their shadows."""
+        asked = {
+            name: rollout.shadowed(chapter.standing, chapter.experiment)
+            for name, chapter in self.chapters.items()
+            if chapter.experiment.steps
+        }
+        return {name: Shadowed(share, self.chapters[name].trial.round) for name, share in asked.items() if share}
+
+    def _pair(self, event: Pair) -> None:
+        """What comes after its step, or of another round, is nobody's any more."""
+        chapter, asked = self.chapters.get(event.experiment), self.shadowed.get(event.experiment)
+        if chapter is not None and asked is not None and asked.round == event.round:
+            grown = trials.compared(chapter.trial, chapter.experiment, event.change, event.control)
+            self.chapters[event.experiment] = msgspec.structs.replace(chapter, trial=grown)
 
     def _over(self, event: Over) -> None:
         for name in event.without_unit:
@@ -190,27 +226,3 @@ class Bench:
         while self._awaited and self._awaited[0][0] <= now:
             _, key = self._awaited.popleft()
             self._hear(key, {"regenerated": 0.0})
-
-
-def ordered(chapter: Chapter, order: Order) -> Standing:
-    """How an experiment stands after a person's order. What is over for good is not ramped; what was held goes on."""
-    control, standing = chapter.experiment.control, chapter.standing
-    if chapter.experiment.steps:
-        return rollout_ordered(chapter, order)
-    if order.action == "stop":
-        return Standing("stopped", control, "stopped by a person", order.at)
-    if order.action == "promote":
-        return Standing("promoted", order.variant or control, "promoted by a person", order.at)
-    if order.action == "ramp":
-        return Standing("running", "", "ramped by a person", order.at, (*standing.ramp, order.weights))
-    return standing
-
-
-def rollout_ordered(chapter: Chapter, order: Order) -> Standing:
-    """The same of a rollout: an order that does not fit how it stands changes nothing."""
-    standing, experiment = chapter.standing, chapter.experiment
-    if order.action == "approve":
-        return rollout.approved(standing, experiment, chapter.canaries, order.at)
-    if order.action == "resume":
-        return rollout.resumed(standing, experiment, order.at)
-    return rollout.aborted(standing, order.at) if order.action == "abort" else standing

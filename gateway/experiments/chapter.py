@@ -36,8 +36,14 @@ class Chapter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def canaries(self) -> int:
-        """Requests of a rollout's canary that are over."""
-        return self.whole.requests.get(CANARY, 0)
+        """Requests of a rollout's canary that are over, and pairs of its shadow."""
+        whole = self.whole
+        return whole.requests.get(CANARY, 0) + whole.pairs
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a rollout got beyond being declared, here or elsewhere."""
+        return bool(self.standing.ramp) or self.standing.step > 0 or self.trial.pairs > 0
 
     @property
     def is_broken(self) -> bool:

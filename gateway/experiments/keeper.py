@@ -6,15 +6,12 @@ A guardrail that breaks ends its experiment as soon as the request that broke it
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Protocol
-
-import msgspec
+from collections.abc import Callable, Mapping, Sequence
 
 from gateway.decisions.record import SignalRecord
-from gateway.experiments.bench import Bench, Event, Over, Told
+from gateway.experiments.bench import Bench, Event, Over, Pair, Shadowed, Told
 from gateway.experiments.chapter import Chapter, carried
+from gateway.experiments.exchange import Exchange, Shared
 from gateway.experiments.exposures import exposures_of, without_unit
 from gateway.experiments.outcomes import outcomes
 from gateway.experiments.shelf import Order, Shelf
@@ -25,7 +22,6 @@ from policies.experiments.enrol import Ramps
 from policies.experiments.evidence import Value
 from policies.experiments.plan import Experiment
 from policies.experiments.standing import Standing
-from policies.experiments.trial import Trial
 from policies.policy import Policy
 
 log = logging.getLogger("turnout.experiments")
@@ -47,20 +43,6 @@ OBEY_S = 5.0
 """Within which an order is obeyed, or never."""
 
 
-class Heard(Protocol):
-    @property
-    def parts(self) -> tuple[bytes, ...]: ...
-
-    @property
-    def standing(self) -> bytes | None: ...
-
-
-class Shared(Protocol):
-    async def tell(self, name: str, part: bytes, standing: bytes) -> None: ...
-
-    async def hear(self, name: str) -> Heard | None: ...
-
-
 class Keeper:
     """`shelf` None: nothing outlives the process. `shared` None: this gateway is alone. `hears_again`: requests that are asked
     again are told of. `most` may wait to be taken in. `now` in seconds since the epoch."""
@@ -76,13 +58,12 @@ class Keeper:
     ) -> None:
         self._now = now
         self._shelf = shelf
-        self._shared = shared
+        self._exchange = Exchange(shared)
         self._hears_again = hears_again
         self._most = most
         self._bench = Bench()
         self._waiting: deque[Event] = deque()
         self._orders: deque[tuple[str, Order, asyncio.Future[Chapter | None]]] = deque()
-        self._agreed: set[str] = set()
         self._woken = asyncio.Event()
         self._experiments: tuple[Experiment, ...] = ()
         self._loads = False
@@ -90,6 +71,7 @@ class Keeper:
         self._standings: Mapping[str, Standing] = {}
         self.forced: Mapping[str, str] = {}
         self.ramps: Ramps = {}
+        self.shadowed: Mapping[str, Shadowed] = {}
         self.dropped = 0
 
     def policy_loaded(self, policy: Policy) -> None:
@@ -97,7 +79,8 @@ class Keeper:
         self._experiments, self._loads = policy.experiments, True
         before = self._before()
         self.forced = {**{name: one.forced for name, one in before.items() if one.forced}, **self.forced}
-        self.ramps = {**self._begun({name: one.ramp for name, one in before.items() if one.ramp}), **self.ramps}
+        ramps = {name: one.ramp for name, one in before.items() if one.ramp}
+        self.ramps = {**self._exchange.begun(ramps, self._experiments), **self.ramps}
         self._woken.set()
 
     async def obey(self, name: str, order: Order) -> Chapter | None:
@@ -125,6 +108,12 @@ class Keeper:
         """Something was said of an earlier request of this tenant. Returns at once."""
         if self._experiments and values and len(self._waiting) < self._most:
             self._waiting.append(Told(tenant, request_id, values))
+            self._woken.set()
+
+    def compared(self, pair: Pair) -> None:
+        """A request was asked by a rollout's change as well. Returns at once."""
+        if len(self._waiting) < self._most:
+            self._waiting.append(pair)
             self._woken.set()
 
     def signalled(self, signal: SignalRecord) -> None:
@@ -170,14 +159,14 @@ class Keeper:
                 answer.set_result(self._bench.chapters.get(name))
         if self._bench.chapters and self._now() - self._looked_at >= LOOK_S:
             self._looked_at = self._now()
-            await self._exchange()
+            await self._exchange.with_others(self._bench)
             await asyncio.to_thread(self._look)
             self._tell_standings()
 
     async def aclose(self) -> None:
         """What waits is taken in and kept."""
         await asyncio.to_thread(self._take, ())
-        await self._exchange()
+        await self._exchange.with_others(self._bench)
         await asyncio.to_thread(self._keep)
         if self._shelf is not None:
             self._shelf.release()
@@ -198,13 +187,8 @@ class Keeper:
     def _before(self) -> Mapping[str, Standing]:
         """How experiments stood before this process: known from the first request on."""
         kept, now = self._kept(), self._now()
-        self._agreed |= {name for name, chapter in kept.items() if chapter.standing.ramp}
+        self._exchange.remember(kept)
         return {found.name: carried(kept.get(found.name), found, now).standing for found in self._experiments}
-
-    def _begun(self, ramps: Ramps) -> Ramps:
-        """Without rollouts of which other gateways may know better: none begins before they were heard, or its own file was."""
-        waits = {found.name for found in self._experiments if found.steps and self._shared is not None} - self._agreed
-        return {name: ramp for name, ramp in ramps.items() if name not in waits}
 
     def _look(self) -> None:
         """Orders go before evidence."""
@@ -225,24 +209,11 @@ class Keeper:
         for chapter in self._bench.chapters.values():
             self._shelf.write(chapter)
 
-    async def _exchange(self) -> None:
-        """With other gateways that have the same experiment. Who never heard how it stands has nothing to say of that."""
-        if self._shared is None:
-            return
-        for name, chapter in list(self._bench.chapters.items()):
-            known_as = f"{name}:{chapter.print}"
-            heard = await self._shared.hear(known_as)
-            if heard is not None:
-                standing = None if heard.standing is None else msgspec.json.decode(heard.standing, type=Standing)
-                self._bench.hear(name, parts_of(heard), standing)
-                self._agreed.add(name)
-            own = self._bench.chapters[name]
-            if heard is not None or name in self._agreed:
-                await self._shared.tell(known_as, msgspec.json.encode(own.trial), msgspec.json.encode(own.standing))
-
     def _tell_standings(self) -> None:
         """The next decision knows how they stand; a person reads it in the process's log."""
-        self.forced, self.ramps = self._bench.forced, self._begun(self._bench.ramps)
+        self.forced = self._bench.forced
+        self.ramps = self._exchange.begun(self._bench.ramps, self._experiments)
+        self.shadowed = self._exchange.begun(self._bench.shadowed, self._experiments)
         for name, chapter in self._bench.chapters.items():
             before, standing = self._standings.get(name), chapter.standing
             if before is not None and before != standing:
@@ -262,10 +233,3 @@ class Keeper:
             without_unit=tuple(without_unit(experiments, judged)),
             waits=self._hears_again and settlement.end not in ("rejected", "error", "cancelled"),
         )
-
-
-def parts_of(heard: Heard) -> Iterator[Trial]:
-    """The parts of other gateways; one that cannot be read here is left out."""
-    for told in heard.parts:
-        with suppress(msgspec.MsgspecError):
-            yield msgspec.json.decode(told, type=Trial)

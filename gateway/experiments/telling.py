@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import msgspec
 
 from gateway.experiments.chapter import Chapter
-from policies.experiments.rollout import share_of, told
-from policies.experiments.verdict import Verdict
+from policies.experiments.rollout import shadowed, share_of, told
+from policies.experiments.verdict import PairFinding, Verdict, pair_findings
 
 
 class ToldExperiment(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,13 +24,17 @@ class ToldExperiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToldRollout(msgspec.Struct, frozen=True, kw_only=True):
-    """`words` say all of it. `share` of the units have the change; `step` counts from 1, `rounds` how often it was resumed with
-    new evidence. Instants in seconds since the epoch."""
+    """`words` say all of it. `share` of the units have the change, the share `asks` of the requests is asked by it though
+    nobody has it; `pairs` were compared so, and `compared` is what they say. `step` counts from 1, `rounds` how often it was resumed
+    with new evidence. Instants in seconds since the epoch."""
 
     rollout: str
     state: str
     words: str
     share: float
+    asks: float
+    pairs: int
+    compared: tuple[PairFinding, ...]
     step: int
     steps: int
     rounds: int
@@ -67,6 +71,9 @@ def told_rollout(chapter: Chapter, now: float) -> ToldRollout:
         state=CALLED.get(standing.state, standing.state),
         words=told(standing, chapter.experiment, chapter.canaries, now),
         share=share_of(standing),
+        asks=shadowed(standing, chapter.experiment),
+        pairs=chapter.whole.pairs,
+        compared=tuple(pair_findings(chapter.experiment, chapter.whole)),
         step=min(standing.step + 1, len(steps)),
         steps=len(steps),
         rounds=standing.round,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from backends.errors import UpstreamError
-from backends.messages import ChatRequest, Delta, ToolCall, Usage, Wire
+from backends.messages import ChatRequest, Delta, Event, ToolCall, Usage, Whole, Wire
 from backends.upstream import GIVES_WAY, Answer, Prepared, TimeLimits, Upstream, UpstreamCall
 from gateway.request.listen import Listener
 from gateway.request.settle import spend_microusd
@@ -17,19 +17,23 @@ from policies.facts import Facts
 
 CONNECT_S = 5.0
 
+LONGEST_OUTPUT = 65_536
+"""Tokens of an answer where nothing bounds it. A shadow of such a model is refused, unless a rollout's change asks it."""
+
 SHADOW_HEADER = "x-turnout-shadow"
 """Tells an upstream that nobody waits for the answer. Who sends it to us is not shadowed again."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a call: an answer, or the kind of its failure. `sent`: work may have been done, and charged. `refusal` are
-    the headers of a refusal, `status` its status."""
+    the headers of a refusal, `status` its status. `first_ms` is when it began to speak."""
 
     said: Said | None = None
     usage: Usage | None = None
     failed: str = ""
     sent: bool = True
     took_ms: float = 0.0
+    first_ms: float | None = None
     refusal: Mapping[str, str] = {}
     status: int = 0
     microusd: int = 0
@@ -42,8 +46,7 @@ def most_microusd(model: Model, request: ChatRequest, facts: Facts) -> int:
     if model.price == Price():
         return 0
     sent = len(request.native.body) if request.native is not None else len(request.raw)
-    output = most_tokens(model, request)
-    assert output is not None, "a policy without it is refused"
+    output = most_tokens(model, request) or request.n * (model.fits.context or LONGEST_OUTPUT)
     dearest = max(model.price.input, model.price.cached_input)
     price = Price(dearest, dearest, model.price.output)
     return spend_microusd(price, Usage(facts.prompt_tokens + sent, output))
@@ -76,7 +79,7 @@ async def ask(  # noqa: PLR0917  one call
     began = time.perf_counter()
     try:
         async with asyncio.timeout(within_s):
-            told = await hear(await upstream.start(call), most)
+            told = await hear(await upstream.start(call), most, began)
     except TimeoutError:
         told = Told(failed="total_timeout")
     except UpstreamError as error:
@@ -84,18 +87,26 @@ async def ask(  # noqa: PLR0917  one call
     return msgspec.structs.replace(told, took_ms=(time.perf_counter() - began) * 1_000)
 
 
-async def hear(answer: Answer, most: int | None) -> Told:
-    """Raises UpstreamError."""
-    listener, usage, pieces = Listener(), None, 0
+async def hear(answer: Answer, most: int | None, began: float | None = None) -> Told:
+    """Raises UpstreamError. `began` is when it was asked, by the counter of performance."""
+    listener, usage, pieces, first_ms = Listener(), None, 0, None
     try:
         async for event in answer:
             listener.hear(event)
             if isinstance(event, Usage):
                 usage = event
-            pieces += isinstance(event, Delta | ToolCall) or (isinstance(event, Wire) and event.speaks)
+            if first_ms is None and began is not None and (speaks(event) or isinstance(event, Whole)):
+                first_ms = (time.perf_counter() - began) * 1_000
+            pieces += speaks(event)
             if most is not None and pieces > most:
                 raise UpstreamError("bad_answer", "the shadow says more than it was asked for", sent=True)
     finally:
         await answer.aclose()
     said = listener.said()
-    return Told(said=said, usage=usage) if said.whole else Told(failed="stream_cut", usage=usage)
+    if not said.whole:
+        return Told(failed="stream_cut", usage=usage)
+    return Told(said=said, usage=usage, first_ms=first_ms)
+
+
+def speaks(event: Event) -> bool:
+    return isinstance(event, Delta | ToolCall) or (isinstance(event, Wire) and event.speaks)

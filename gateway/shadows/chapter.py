@@ -10,8 +10,9 @@ from policies.shadows.evidence import Evidence
 from policies.shadows.plan import Shadow
 
 Result = Literal[
-    "compared", "failed", "no_room", "over_budget", "resting", "unfit", "too_long", "no_answer", "not_compared"
-]
+    "compared", "failed", "no_room", "over_budget", "resting", "unfit", "too_long", "no_answer", "not_compared",
+    "unchanged", "refused",
+]  # fmt: skip
 """
 compared      both answers are there, and were compared
 failed        the shadow's model failed, or was late
@@ -22,6 +23,8 @@ unfit         it cannot be asked this, or not for this caller
 too_long      a request or an answer that is too long to be kept until it is compared
 no_answer     the primary gave none that could be compared: an error, a client that left
 not_compared  a library that comparing needs failed
+unchanged     a rollout's change asks the same of the same model
+refused       by a rollout's change nobody may answer
 """
 
 RESULTS: tuple[str, ...] = get_args(Result)

@@ -26,21 +26,30 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """One shadow's part of it, when it is over. `answered_by` has said `events`, for `microusd`, in `took_ms`."""
+    """One shadow's part of it, when it is over. `answered_by` has said `events`, for `microusd`, in `took_ms`; where nobody
+    answered it is who was asked first. `settlement` is what the request came to, `judged` what it was."""
 
     picked: Picked
     request: ChatRequest
     salt: bytes
-    facts: Facts
-    request_id: str
-    tenant: str
-    policy_hash: str
-    route: str
+    judged: Judged
+    settlement: Settlement
     answered_by: Call
     events: list[Event]
-    microusd: int
-    took_ms: float
     observation: Observation
+
+    @property
+    def facts(self) -> Facts:
+        return self.judged.facts
+
+    @property
+    def route(self) -> str:
+        return self.judged.decision.route
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there is an answer to compare with."""
+        return self.settlement.end in ENDS
 
 
 ENDS = ("stop", "length", "tool_calls", "content_filter")
@@ -48,22 +57,23 @@ ENDS = ("stop", "length", "tool_calls", "content_filter")
 
 
 def errand_of(picked: Picked, drawn: Drawn, settlement: Settlement) -> Errand | None:
-    """None where there is no answer to compare with: an error, a client that left, an answer that was given up and sent after
-    all."""
-    if settlement.end not in ENDS or settlement.answered_by is None or settlement.judgement == "turned_back":
+    """None where there is nothing to compare with: an error, a client that left, an answer that was given up and sent after
+    all. Of a rollout an error is something: how often the change fails counts beside how often control does."""
+    ends = (*ENDS, "error") if picked.shadow.rollout else ENDS
+    primary = settlement.answered_by or first_asked(drawn.judged)
+    if settlement.end not in ends or primary is None or settlement.judgement == "turned_back":
         return None
     return Errand(
         picked=picked,
         request=drawn.request,
         salt=drawn.salt,
-        facts=drawn.judged.facts,
-        request_id=settlement.request_id,
-        tenant=settlement.tenant,
-        policy_hash=drawn.judged.decision.policy_hash,
-        route=drawn.judged.decision.route,
-        answered_by=settlement.answered_by,
+        judged=drawn.judged,
+        settlement=settlement,
+        answered_by=primary,
         events=drawn.capture.events,
-        microusd=settlement.microusd,
-        took_ms=settlement.duration_ms,
         observation=drawn.observation,
     )
+
+
+def first_asked(judged: Judged) -> Call | None:
+    return next((step for step in judged.decision.steps if isinstance(step, Call)), None)

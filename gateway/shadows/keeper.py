@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from backends.messages import ChatRequest
@@ -18,10 +18,14 @@ from gateway.shadows.compare import Comparer
 from gateway.shadows.errand import Drawn, errand_of
 from gateway.shadows.line import Ended, Line
 from gateway.shadows.reach import Reach
+from gateway.shadows.rollouts import Rollouts
 from gateway.shadows.shelf import Shelf
 from gateway.shadows.till import Till
+from gateway.shadows.whom import OneModel
 from gateway.telemetry.observe import Observation
-from policies.shadows.plan import Shadow
+from policies.experiments.standing import print_of as print_of_rollout
+from policies.policy import Policy
+from policies.shadows.plan import Shadow, of_rollout
 from policies.shadows.sample import is_of, picks
 
 log = logging.getLogger("turnout.shadows")
@@ -51,7 +55,8 @@ class Asking(Protocol):
 
 class Shadows:
     """`live` is what is in force. `shelf` None: nothing outlives the process. `keeps` takes records for the log of decisions,
-    `inside` tells how many requests are being answered, `ended` hears what became of each drawn request."""
+    `inside` tells how many requests are being answered, `ended` hears what became of each drawn request. `rollouts` asks by
+    their change, before anybody has it."""
 
     def __init__(  # noqa: PLR0917  what shadows work with
         self,
@@ -61,6 +66,7 @@ class Shadows:
         comparer: Comparer,
         ended: Ended,
         keeps: Callable[[ShadowRecord], object],
+        rollouts: Rollouts,
         shelf: Shelf | None = None,
         inside: Callable[[], int] = lambda: 0,
         now: Callable[[], float] = time.time,
@@ -68,7 +74,7 @@ class Shadows:
         self._live = live
         self._inside = inside
         self._reach, self._till, self._comparer, self._ended = reach, till, comparer, ended
-        self._keeps, self._shelf, self._now = keeps, shelf, now
+        self._keeps, self._rollouts, self._shelf, self._now = keeps, rollouts, shelf, now
         self._lines: dict[str, Line] = {}
         self._woken = asyncio.Event()
 
@@ -76,8 +82,7 @@ class Shadows:
         """Its shadows are those in force. What is known of them stays known; what waits for others is dropped."""
         policy = live.policy
         before, self._lines = self._lines, {}
-        for plan in policy.shadows:
-            mark = print_of(plan, policy.models[plan.to].serves)
+        for plan, mark in marked(policy):
             line = before.get(plan.name)
             if line is None or line.chapter.print != mark:
                 line = self._line(plan, mark)
@@ -86,9 +91,10 @@ class Shadows:
 
     def drawn(self, live: Live, visit: Asking, request: ChatRequest, judged: Judged, salt: bytes) -> Drawn | None:
         """What is to be remembered of a request that shadows have drawn; None for all others. Costs nothing without shadows."""
-        if not live.policy.shadows or request.asks != "chat" or SHADOW_HEADER in visit.headers:
+        plans = (*live.policy.shadows, *self._rollouts.plans(live.policy))
+        if not plans or request.asks != "chat" or SHADOW_HEADER in visit.headers:
             return None
-        found = picks(live.policy.shadows, judged.facts, judged.decision, visit.observation.request_id)
+        found = picks(plans, judged.facts, judged.decision, visit.observation.request_id)
         return Drawn(found, request, salt, judged, visit.observation, Capture()) if found else None
 
     def settled(self, drawn: Drawn, settlement: Settlement) -> None:
@@ -162,9 +168,21 @@ class Shadows:
     def _line(self, plan: Shadow, mark: str) -> Line:
         known = self._shelf.read(plan.name) if self._shelf is not None else None
         if known is None or known.print != mark:
-            known = Chapter(name=plan.name, to=plan.to, print=mark, begun_at=self._now())
-        told = (self._reach, self._till, self._comparer, self._ended, self._keeps, self._woken.set, self._now)
-        return Line(plan, known, *told)
+            known = Chapter(
+                name=plan.name, to=plan.to or f"the change of {plan.rollout}", print=mark, begun_at=self._now()
+            )
+        whom = self._rollouts.whom(plan.rollout) if plan.rollout else OneModel(plan.to, self._reach)
+        ends = (self._ended, self._keeps, self._rollouts.tells, self._woken.set, self._now)
+        return Line(plan, known, whom, self._reach, self._till, self._comparer, *ends)
+
+
+def marked(policy: Policy) -> Iterator[tuple[Shadow, str]]:
+    """Shadows that may draw requests of this policy, each with what makes its evidence comparable."""
+    for plan in policy.shadows:
+        yield plan, print_of(plan, policy.models[plan.to].serves)
+    for experiment in policy.experiments:
+        if (plan_of := of_rollout(experiment)) is not None:
+            yield plan_of, print_of_rollout(experiment)
 
 
 def is_too_long(drawn: Drawn) -> bool:

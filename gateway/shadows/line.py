@@ -11,25 +11,25 @@ import msgspec
 from backends.errors import UpstreamError
 from backends.upstream import Upstream
 from gateway.decisions.record import ShadowRecord
+from gateway.experiments.bench import Pair
 from gateway.live.in_force import Live
 from gateway.request.listen import wanted_of
 from gateway.shadows.ask import SHADOW_HEADER, Told, ask, most_microusd, most_tokens, spent_microusd
 from gateway.shadows.capture import said_in
 from gateway.shadows.chapter import Chapter, Result, counted
-from gateway.shadows.circuit import Circuit
 from gateway.shadows.compare import Comparer, NotCompared
 from gateway.shadows.errand import Errand
+from gateway.shadows.pairs import change_of, control_of
 from gateway.shadows.reach import Reach, prepared
 from gateway.shadows.tell import record_of
 from gateway.shadows.till import Till
+from gateway.shadows.whom import Asked, Whom
 from gateway.telemetry.observe import ShadowObservation
 from policies.catalogue import Model
-from policies.decision import Call
 from policies.escalate.said import Said
 from policies.shadows.evidence import learnt
 from policies.shadows.likeness import in_percent
 from policies.shadows.plan import Shadow
-from policies.shadows.sample import why_unfit
 
 log = logging.getLogger("turnout.shadows")
 
@@ -39,18 +39,21 @@ Ended = Callable[[str, Result], object]
 
 
 class Line:
-    """`plan` may be replaced while it works: what waits keeps the one that it was drawn by. `changed` is called when there is
-    room for another call. `keeps` takes the record of what was compared."""
+    """`plan` may be replaced while it works: what waits keeps the one that it was drawn by. `whom` says who is asked. `changed`
+    is called when there is room for another call. `keeps` takes the record of what was compared, `pairs` what the pair of a
+    rollout came to."""
 
     def __init__(  # noqa: PLR0917  what one shadow works with
         self,
         plan: Shadow,
         chapter: Chapter,
+        whom: Whom,
         reach: Reach,
         till: Till,
         comparer: Comparer,
         ended: Ended,
         keeps: Callable[[ShadowRecord], object],
+        pairs: Callable[[Pair], object],
         changed: Callable[[], object],
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -58,9 +61,9 @@ class Line:
         self.chapter = chapter
         self.in_flight = 0
         self._reach, self._till, self._comparer, self._ended = reach, till, comparer, ended
+        self._whom, self._pairs = whom, pairs
         self._keeps, self._changed, self._now = keeps, changed, now
         self._waiting: deque[Errand] = deque()
-        self._circuit = Circuit()
 
     @property
     def waiting(self) -> int:
@@ -106,30 +109,38 @@ class Line:
             self._changed()
 
     async def _served(self, live: Live, errand: Errand) -> Result:
-        model = live.policy.models.get(self.plan.to)
-        if model is None or why_unfit(model, errand.facts):
-            return "unfit"
-        replica = self._circuit.choice(self._reach.replicas(live, model.name))
-        if replica is None:
-            return "resting"
-        told = await self._asked(live, errand, Call(model.name, replica))
+        asked = await self._whom.choose(live, errand)
+        if isinstance(asked, str):
+            if asked == "refused":
+                self._paired(errand, Told(failed=asked, sent=False), None)
+            return asked
+        told = await self._asked(asked, errand)
         if isinstance(told, str):
             return told
-        self._circuit.learn(replica, told)
+        self._whom.learn(asked.call, told)
+        self._paired(errand, told, asked)
         if told.said is None:
-            self._keeps(record_of(errand, told, self._now(), differs={}, twice=None, floor={}))
+            self._keeps(record_of(errand, asked.call.model, told, self._now(), differs={}, twice=None, floor={}))
             return "failed"
-        again = await self._asked(live, errand, errand.answered_by) if errand.picked.twice else None
-        return await self._compared(errand, told, again if isinstance(again, Told) else None)
+        if not errand.is_answered:
+            return "no_answer"
+        again = await self._asked(Asked(live, errand.answered_by), errand) if errand.picked.twice else None
+        return await self._compared(errand, asked.call.model, told, again if isinstance(again, Told) else None)
 
-    async def _asked(self, live: Live, errand: Errand, call: Call) -> Told | Result:
+    def _paired(self, errand: Errand, told: Told, asked: Asked | None) -> None:
+        plan = errand.picked.shadow
+        if plan.rollout:
+            self._pairs(Pair(plan.rollout, plan.round, change_of(told, asked), control_of(errand)))
+
+    async def _asked(self, asked: Asked, errand: Errand) -> Told | Result:
         """One call with its money and its trace; its charge is in the books whatever becomes of it."""
+        live, call = asked
         upstream, model = self._reach.upstream(live, call), live.policy.models.get(call.model)
         if upstream is None or model is None:
             return "resting"
         name, cap = self.plan.name, self.plan.limits.microusd_per_day
         most = most_microusd(model, errand.request, errand.facts)
-        if not await self._till.reserve(name, most, cap):
+        if not self.plan.rollout and not await self._till.reserve(name, most, cap):
             return "over_budget"
         told, seen = Told(failed="cancelled"), errand.observation.shadow(name, call)
         try:
@@ -137,7 +148,8 @@ class Line:
         finally:
             spent = spent_microusd(told, model.price, most)
             told = msgspec.structs.replace(told, microusd=spent, trace_id=seen.trace_id)
-            self._till.settle(name, most, spent)
+            if not self.plan.rollout:
+                self._till.settle(name, most, spent)
             self.chapter = msgspec.structs.replace(self.chapter, microusd=self.chapter.microusd + spent)
             seen.end(told.failed, told.usage, spent)
         return told
@@ -151,7 +163,7 @@ class Line:
         bound = most_tokens(model, errand.request)
         return await ask(upstream, errand.request, prompt, self.plan.limits.deadline_s, headers, bound)
 
-    async def _compared(self, errand: Errand, told: Told, twice: Told | None) -> Result:
+    async def _compared(self, errand: Errand, model: str, told: Told, twice: Told | None) -> Result:
         primary = await said_in(errand.events)
         try:
             differs = await self._apart(errand, primary, told)
@@ -160,7 +172,7 @@ class Line:
             log.warning("shadow %s: %s", self.plan.name, error)
             return "not_compared"
         self._took(errand, told, differs, floor)
-        self._keeps(record_of(errand, told, self._now(), differs=differs, twice=twice, floor=floor))
+        self._keeps(record_of(errand, model, told, self._now(), differs=differs, twice=twice, floor=floor))
         return "compared"
 
     async def _apart(self, errand: Errand, primary: Said, told: Told) -> dict[str, int]:
@@ -176,9 +188,9 @@ class Line:
             before,
             evidence=learnt(before.evidence, differs, floor),
             twice=before.twice + bool(floor),
-            primary_microusd=before.primary_microusd + errand.microusd,
+            primary_microusd=before.primary_microusd + errand.settlement.microusd,
             shadow_microusd=before.shadow_microusd + told.microusd,
-            primary_ms=before.primary_ms + errand.took_ms,
+            primary_ms=before.primary_ms + errand.settlement.duration_ms,
             shadow_ms=before.shadow_ms + told.took_ms,
         )
 

@@ -14,6 +14,7 @@ from gateway.shadows.keeper import Shadows
 from gateway.shadows.libraries import open_embeds
 from gateway.shadows.narrow import NarrowTransport
 from gateway.shadows.reach import Reach
+from gateway.shadows.rollouts import Rollouts
 from gateway.shadows.shelf import Shelf
 from gateway.shadows.till import Till
 from gateway.telemetry.observe import Observer
@@ -25,6 +26,8 @@ def open_shadows(
     observer: Observer,
     decisions: DecisionLog | None,
     inside: Callable[[], int],
+    *,
+    rollouts: Rollouts,
 ) -> Shadows:
     """With connections of their own. Raises BadSettings where their folder cannot be written."""
     folder = settings.shadows_dir
@@ -41,6 +44,7 @@ def open_shadows(
         Comparer(partial(open_embeds, settings.embedder)),
         observer.shadow_ended,
         (lambda _: None) if decisions is None else decisions.compared,
+        rollouts,
         shelf,
         inside,
     )

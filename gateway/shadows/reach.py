@@ -1,5 +1,7 @@
 """Part of wiring: the upstreams of shadows, on connections of their own. They count for nobody's load and learn no prefix."""
 
+from weakref import WeakKeyDictionary
+
 from backends.messages import ChatRequest
 from backends.transport import Transport
 from backends.upstream import Prepared, Upstream
@@ -16,16 +18,14 @@ class Reach:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._known: dict[tuple[str, str], Upstream] = {}
-        self._live: Live | None = None
+        self._known: WeakKeyDictionary[Live, dict[tuple[str, str], Upstream]] = WeakKeyDictionary()
 
     def replicas(self, live: Live, model: str) -> list[str]:
         return [replica.name for replica in live.replicas.get(model, ())]
 
     def upstream(self, live: Live, call: Call) -> Upstream | None:
         """Who is to be asked; None where it is not there, or lacks its key. An engine of this process is nobody else's."""
-        if live is not self._live:
-            self._live, self._known = live, {}
+        known = self._known.setdefault(live, {})
         group = live.replicas.get(call.model, ())
         replica = next((found for found in group if found.name == call.replica), None)
         if replica is None or replica.lacks:
@@ -33,9 +33,9 @@ class Reach:
         if replica.is_local:
             return replica.upstream
         key = call.model, call.replica
-        if key not in self._known:
-            self._known[key] = self._opened(live.policy.models[call.model], call.replica)
-        return self._known[key]
+        if key not in known:
+            known[key] = self._opened(live.policy.models[call.model], call.replica)
+        return known[key]
 
     def _opened(self, model: Model, at: str) -> Upstream:
         """Nothing is connected until it is asked."""

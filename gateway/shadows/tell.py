@@ -10,19 +10,19 @@ Percents = Mapping[str, int]
 
 
 def record_of(
-    errand: Errand, told: Told, at: float, *, differs: Percents, twice: Told | None, floor: Percents
+    errand: Errand, model: str, told: Told, at: float, *, differs: Percents, twice: Told | None, floor: Percents
 ) -> ShadowRecord:
-    """`differs` and `floor` by rung, in percent; empty where nothing was compared."""
+    """Of what `model` came to. `differs` and `floor` by rung, in percent; empty where nothing was compared."""
     shadow = errand.picked.shadow
     return ShadowRecord(
         at=at,
-        request_id=errand.request_id,
-        tenant=errand.tenant,
+        request_id=errand.settlement.request_id,
+        tenant=errand.settlement.tenant,
         shadow=shadow.name,
         route=errand.route,
-        policy_hash=errand.policy_hash,
+        policy_hash=errand.judged.decision.policy_hash,
         primary=errand.answered_by.model,
-        model=shadow.to,
+        model=model,
         probability=errand.picked.propensity,
         failed=told.failed,
         usage=told.usage,

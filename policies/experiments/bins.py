@@ -22,6 +22,10 @@ def counted(bins: Bins, amount: float) -> Bins:
     return {**bins, place: bins.get(place, 0) + 1}
 
 
+def together(one: Bins, other: Bins) -> Bins:
+    return {place: one.get(place, 0) + other.get(place, 0) for place in {*one, *other}}
+
+
 def bin_of(amount: float) -> int:
     return math.floor(math.log(max(amount, LEAST)) / WIDTH)
 

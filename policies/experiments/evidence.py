@@ -177,12 +177,19 @@ def _followed(evidence: Evidence, draw: Draw, value: Value, moved: Value) -> dic
 
 
 def _running(evidence: Evidence, value: float) -> float:
-    """Robbins and Monro's running quantile, of logs."""
     log = math.log(max(value, bins.LEAST))
-    if not evidence.seen:
+    return followed(evidence.point, evidence.seen, log, evidence.metric.quantile)
+
+
+def followed(point: float, seen: int, log: float, quantile: float) -> float:
+    """Robbins and Monro's running quantile, of logs, after one more; `seen` came before.
+
+    >>> followed(0.0, 0, 2.5, 0.95)
+    2.5
+    """
+    if not seen:
         return log
-    step = SPREAD * max(1 / (1 + evidence.seen / 10), SLOWEST_STEP)
-    return evidence.point + step * ((log > evidence.point) - (1 - evidence.metric.quantile))
+    return point + SPREAD * max(1 / (1 + seen / 10), SLOWEST_STEP) * ((log > point) - (1 - quantile))
 
 
 def merged(one: Evidence, other: Evidence) -> Evidence:
@@ -204,16 +211,12 @@ def merged(one: Evidence, other: Evidence) -> Evidence:
         seen=one.seen + other.seen,
         tops=one.tops + other.tops,
         bottoms=one.bottoms + other.bottoms,
-        treat_bins=_together(one.treat_bins, other.treat_bins),
-        control_bins=_together(one.control_bins, other.control_bins),
+        treat_bins=bins.together(one.treat_bins, other.treat_bins),
+        control_bins=bins.together(one.control_bins, other.control_bins),
         chance=one.chance or other.chance,
         ramped=one.ramped or other.ramped or bool(one.chance and other.chance and one.chance != other.chance),
     )
     return msgspec.structs.replace(fresh, peak=max(0.0, fresh.log_e))
-
-
-def _together(one: Bins, other: Bins) -> Bins:
-    return {place: one.get(place, 0) + other.get(place, 0) for place in {*one, *other}}
 
 
 def log_e_at_rest(evidence: Evidence) -> float:

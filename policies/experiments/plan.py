@@ -69,12 +69,15 @@ class Variant(msgspec.Struct, frozen=True):
 
 class Step(msgspec.Struct, frozen=True):
     """Of a rollout: `share` of the units have the change, for `for_s` at least and until `samples` of its requests are over; or
-    it waits until `approve` says so."""
+    it waits until `approve` says so; or nobody has it, and the share `shadow` of the requests is asked by it as well, after
+    their answers, until `pairs` answers are compared."""
 
     share: float = 0.0
     for_s: float = 0.0
     samples: int = 0
     approve: str = ""
+    shadow: float = 0.0
+    pairs: int = 0
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,7 @@
 """A rollout climbs its steps: more and more units have the change while nothing is worse, and nobody has it once something is.
 
+Before anybody has it, its shadow may be compared: requests are asked by the change as well, after their answers have left.
+
 It is an experiment of two variants whose weights move. Matched: beside each unit of the canary one of control takes part, drawn
 alike, in the same hours, and the rest is not compared with anything. Up to half of the units both are equally likely at every
 step, so no unit changes its variant; beyond that control gives way. With the rest: control is everybody else, and gives way to
@@ -55,13 +57,14 @@ def share_of(standing: Standing) -> float:
 def entered(
     standing: Standing, experiment: Experiment, place: int, now: float, *, seen: int, why: str = ""
 ) -> Standing:
-    """At this step, or done where there is none. `seen` requests of the canary were over by then."""
+    """At this step, or done where there is none. `seen` requests of the canary, and pairs of its shadow, were over by then."""
     if place >= len(experiment.steps):
         return Standing("promoted", CANARY, "every step is done", now, standing.ramp, place, seen, standing.round)
     step = experiment.steps[place]
     if step.approve:
         return Standing("waiting", "", f"for {step.approve}", now, standing.ramp, place, seen, standing.round)
-    ramp = ramped_to(standing.ramp, step.share, experiment.compare_with)
+    share = step.share
+    ramp = ramped_to(standing.ramp, share, experiment.compare_with) if share else standing.ramp
     return Standing("running", "", why, now, ramp, place, seen, standing.round)
 
 
@@ -99,9 +102,15 @@ def missing(standing: Standing, step: Step, canaries: int, now: float) -> tuple[
     >>> missing(Standing(since=0.0, seen=10), Step(0.05, for_s=7_200, samples=200), 90, 600)
     ('another 1.8 h', '120 more requests of the canary')
     """
-    left_s, left = standing.since + step.for_s - now, step.samples - (canaries - standing.seen)
+    left_s, left = standing.since + step.for_s - now, (step.samples or step.pairs) - (canaries - standing.seen)
     time = (f"another {spelt(left_s)}",) if left_s > 0 else ()
-    return (*time, f"{left} more requests of the canary") if left > 0 else time
+    wanted = "pairs of its shadow" if step.pairs else "requests of the canary"
+    return (*time, f"{left} more {wanted}") if left > 0 else time
+
+
+def shadowed(standing: Standing, experiment: Experiment) -> float:
+    """The share of the requests that are asked by the change as well, though nobody has it; 0 at any other step."""
+    return experiment.steps[standing.step].shadow if standing.state == "running" else 0.0
 
 
 def spelt(seconds: float) -> str:
@@ -165,14 +174,19 @@ def rank(standing: Standing) -> tuple[int, int, int, float]:
     return standing.round, severity, 0, standing.since
 
 
+def who_has_it(standing: Standing, experiment: Experiment) -> str:
+    if asked := shadowed(standing, experiment):
+        return f"nobody has the change, and {100 * asked:.4g}% of the requests are asked by it as well"
+    return f"{100 * share_of(standing):.4g}% of the units have the change"
+
+
 def told(standing: Standing, experiment: Experiment, canaries: int, now: float) -> str:
     """How it stands, in words with its numbers."""
     if standing.state == "promoted":
         return f"done, everybody has the change: {standing.why}; write it into the policy file and take the rollout out"
     if standing.state == "stopped":
         return f"rolled back, nobody has the change: {standing.why}"
-    share = share_of(standing)
-    place = f"at step {standing.step + 1} of {len(experiment.steps)}, {100 * share:.4g}% of the units have the change"
+    place = f"at step {standing.step + 1} of {len(experiment.steps)}, {who_has_it(standing, experiment)}"
     if standing.state == "held":
         return f"held {place}: {standing.why}"
     if standing.state == "waiting":

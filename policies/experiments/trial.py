@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from policies.experiments import evidence as ev
-from policies.experiments import sample_ratio
+from policies.experiments import paired, sample_ratio
 from policies.experiments.assign import draw, shares
 from policies.experiments.evidence import Evidence, Value
+from policies.experiments.paired import Paired
 from policies.experiments.plan import REST, Experiment, Guardrail, Metric
 from policies.experiments.sample_ratio import Shares
 from policies.experiments.scores import Draw
@@ -29,12 +30,15 @@ class Exposure(msgspec.Struct, frozen=True):
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """`metrics` by `TREATMENT/METRIC`, `watched` by `TREATMENT/GUARDRAIL`. `requests` and `units` count exposures by variant,
-    units as far as they were told apart. `round` counts how often it was begun anew."""
+    units as far as they were told apart. `pairs` of a request's answer and the change's were compared before anybody had it;
+    `paired`, by the same names as `watched`, is what they say. `round` counts how often it was begun anew."""
 
     requests: Mapping[str, int] = {}
     units: Shares = Shares()
     metrics: Mapping[str, Evidence] = {}
     watched: Mapping[str, Evidence] = {}
+    pairs: int = 0
+    paired: Mapping[str, Paired] = {}
     round: int = 0
 
 
@@ -94,6 +98,16 @@ def measured(trial: Trial, experiment: Experiment, exposure: Exposure, values: M
     return msgspec.structs.replace(trial, metrics=metrics, watched=watched)
 
 
+def compared(trial: Trial, experiment: Experiment, change: Mapping[str, float], control: Mapping[str, float]) -> Trial:
+    """One more request that was asked by the change as well: what both came to, by source."""
+    known = dict(trial.paired)
+    for treatment, rail in rails(experiment):
+        name, source = key(treatment, rail.name), rail.metric.source
+        if paired.is_told(rail) and source in change and source in control:
+            known[name] = paired.compare(known.get(name, Paired()), rail, change[source], control[source])
+    return msgspec.structs.replace(trial, pairs=trial.pairs + 1, paired=known)
+
+
 def _see(known: dict[str, Evidence], name: str, drawn: Draw, value: Value | None, exposure: Exposure) -> None:
     if value is not None and name in known:
         known[name] = ev.see(known[name], drawn, value, exposure.covariates)
@@ -132,12 +146,19 @@ def merged(one: Trial, other: Trial) -> Trial:
         units=_shares(one.units, other.units),
         metrics=_merged(one.metrics, other.metrics),
         watched=_merged(one.watched, other.watched),
+        pairs=one.pairs + other.pairs,
+        paired=_paired(one.paired, other.paired),
         round=one.round,
     )
 
 
 def _merged(one: Mapping[str, Evidence], other: Mapping[str, Evidence]) -> Mapping[str, Evidence]:
     return {name: ev.merged(one[name], other[name]) if name in other else one[name] for name in one}
+
+
+def _paired(one: Mapping[str, Paired], other: Mapping[str, Paired]) -> Mapping[str, Paired]:
+    both = {name: paired.merged(one[name], other[name]) for name in one if name in other}
+    return {**other, **one, **both}
 
 
 def _added(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:

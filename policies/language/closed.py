@@ -18,7 +18,7 @@ class Closed(BaseModel):
     def _exactly_one(self) -> Self:
         stated = [key for key in self.exactly_one if getattr(self, key) is not None]
         if self.exactly_one and len(stated) != 1:
-            keys = " and ".join(self.exactly_one)
+            keys = " and ".join([", ".join(self.exactly_one[:-1]), self.exactly_one[-1]])
             raise PydanticCustomError("exactly_one", "needs exactly one of {keys}", {"keys": keys})
         return self
 

@@ -46,6 +46,7 @@ def _steps(draft: Draft, here: Path, entry: RolloutEntry) -> Iterator[Problem]:
         at: Path = (*here, "steps", j)
         if step.approve is not None and (step.for_ is not None or step.and_ is not None):
             yield draft.at_key(at, "waits for a person, for as long as that takes: for and samples go with traffic")
+        yield from _shadow(draft, at, step, reached)
         if step.traffic is None:
             continue
         if step.traffic <= reached:
@@ -56,6 +57,21 @@ def _steps(draft: Draft, here: Path, entry: RolloutEntry) -> Iterator[Problem]:
         reached = max(reached, step.traffic)
     if not reached:
         yield draft.at_key((*here, "steps"), "have no traffic: nothing would ever be tried")
+
+
+def _shadow(draft: Draft, at: Path, step: StepEntry, reached: float) -> Iterator[Problem]:
+    if step.shadow is None:
+        if step.until is not None:
+            yield draft.at_key(at, "has until, which goes with shadow")
+        return
+    if step.until is None:
+        yield draft.at_key(at, "has no end: state until: {pairs: 500} or another number; no more are asked")
+    if step.for_ is not None or step.and_ is not None:
+        yield draft.at_key(at, "is over when its pairs are compared: for and samples go with traffic")
+    if reached:
+        yield draft.at_value(
+            (*at, "shadow"), "comes after traffic; who has the change already shows more than its shadow"
+        )
 
 
 def _same_places(draft: Draft, i: int, entry: RolloutEntry) -> Iterator[Problem]:
@@ -104,4 +120,6 @@ def _step(entry: StepEntry) -> Step:
         for_s=entry.for_ or 0.0,
         samples=0 if entry.and_ is None else entry.and_.samples,
         approve=entry.approve or "",
+        shadow=entry.shadow or 0.0,
+        pairs=0 if entry.until is None else entry.until.pairs,
     )

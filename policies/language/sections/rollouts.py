@@ -22,10 +22,21 @@ class EnoughEntry(Closed):
     samples: int = Field(ge=1, description="Requests of the canary that are over.", examples=[200])
 
 
-class StepEntry(Closed):
-    """A share of the units for a while, or a wait for a person; exactly one of `traffic` and `approve`."""
+class PairsEntry(Closed):
+    """What a shadow must have shown."""
 
-    exactly_one = ("traffic", "approve")
+    pairs: int = Field(
+        ge=1,
+        le=100_000,
+        description="Requests that both have answered, or failed to; no more are asked.",
+        examples=[500],
+    )
+
+
+class StepEntry(Closed):
+    """A share of the units for a while, a wait for a person, or a shadow; exactly one of `traffic`, `approve` and `shadow`."""
+
+    exactly_one = ("traffic", "approve", "shadow")
 
     traffic: UnitShare | None = Field(
         default=None,
@@ -39,6 +50,13 @@ class StepEntry(Closed):
     approve: Name | None = Field(
         default=None, description="Who says that it may go on (`turnout rollout approve`).", examples=["oncall"]
     )
+    shadow: UnitShare | None = Field(
+        default=None,
+        description="The share of the requests that is asked by the change as well, after the answer has left; nobody has the "
+        "change yet, and a guardrail that breaks (errors, times, cost) holds it. Before any traffic.",
+        examples=["5%"],
+    )
+    until: PairsEntry | None = Field(default=None, description="Of a shadow: for so long.", examples=[{"pairs": 500}])
 
 
 class RolloutEntry(Closed):

@@ -27,6 +27,7 @@ from gateway.shadows.compare import Comparer, NotCompared, edit_distance
 from gateway.shadows.keeper import Shadows
 from gateway.shadows.libraries import require
 from gateway.shadows.reach import Reach
+from gateway.shadows.rollouts import Rollouts
 from gateway.shadows.shelf import Shelf
 from gateway.shadows.till import Till
 from gateway.telemetry.observe import NullObservation
@@ -307,7 +308,9 @@ def shadows_of(live: Live, *, inside=lambda: 0) -> Shadows:
         raise AssertionError("no encoder is needed")
 
     reach = Reach(narrow.NarrowTransport(FastTransport()))
-    found = Shadows(lambda: live, reach, Till(None), Comparer(never), lambda *_: None, lambda _: None, inside=inside)
+    rollouts = Rollouts(dict, never, None)
+    ends = (lambda *_: None, lambda _: None, rollouts)
+    found = Shadows(lambda: live, reach, Till(None), Comparer(never), *ends, inside=inside)
     found.policy_loaded(live)
     return found
 

@@ -10,6 +10,7 @@ from policies.experiments.rollout import ramped_to
 from policies.facts import Facts
 from policies.language.kept import keep, restored
 from policies.language.load import load_policy
+from policies.shadows.plan import names_of, of_rollout
 from policies.snapshot import ReplicaState, Snapshot
 
 TEXT = """policy: 1
@@ -109,8 +110,14 @@ def test_what_was_decided_is_decided_again_from_the_snapshot_alone() -> None:
         ("traffic: 1%,", "traffic: 101%,", "at most 100%"),
         ("traffic: 100%,", "traffic: 1%,", "is not more than the 1% of the step before"),
         ("{approve: oncall}", "{approve: oncall, for: 30m}", "for and samples go with traffic"),
-        ("{approve: oncall}", "{approve: oncall, traffic: 5%}", "needs exactly one of traffic and approve"),
-        ("{approve: oncall}", "{}", "needs exactly one of traffic and approve"),
+        ("{approve: oncall}", "{approve: oncall, traffic: 5%}", "needs exactly one of traffic, approve and shadow"),
+        ("{approve: oncall}", "{shadow: 5%, until: {pairs: 9}}", "comes after traffic"),
+        ("{approve: oncall}", "{approve: oncall, until: {pairs: 9}}", "has until, which goes with shadow"),
+        ("- {traffic: 1%,", "- {shadow: 5%}\n      - {traffic: 1%,", "has no end: state until"),
+        ("- {traffic: 1%,", "- {shadow: 5%, until: {pairs: 9}, for: 1h}\n      - {traffic: 1%,", "for and samples go with"),
+        ("- {traffic: 1%,", "- {shadow: 5%, until: {pairs: 0}}\n      - {traffic: 1%,", "greater than or equal to 1"),
+        ("- {traffic: 1%,", "- {shadow: 5%, until: {pairs: 500}}\n      - {traffic: 1%,", None),
+        ("{approve: oncall}", "{}", "needs exactly one of traffic, approve and shadow"),
         ("name: next", "name: patience", "is the name of another experiment or rollout"),
         ("compare_with: matched", "compare_with: before", "matched"),
         ("on: vision, variants", "variants", None),
@@ -136,3 +143,16 @@ def test_steps_without_traffic_lead_nowhere() -> None:
 def test_two_rollouts_of_the_same_place_are_refused() -> None:
     other = TEXT[TEXT.index("  - name: next") :].replace("name: next", "name: other")
     assert any("is changed by next too" in problem.message for problem in load(TEXT + other).problems)
+
+
+def test_a_shadow_before_the_first_traffic_is_a_step() -> None:
+    steps = "    steps:\n"
+    base = policy(TEXT.replace(steps, steps + "      - {shadow: 5%, until: {pairs: 500}}\n"))
+    found = base.experiments[-1]
+
+    assert found.steps[0] == Step(shadow=0.05, pairs=500)
+    assert names_of(base.shadows, base.experiments) == ["rollout next"]
+    asking = of_rollout(found)
+    assert asking is not None
+    assert (asking.rollout, asking.routes, asking.sample) == ("next", frozenset({"default"}), 0.05)
+    assert of_rollout(policy().experiments[-1]) is None

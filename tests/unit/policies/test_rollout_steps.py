@@ -230,3 +230,34 @@ def test_other_steps_go_on_from_the_share_that_was_reached() -> None:
 )
 def test_how_it_stands_is_told_in_words(standing: Standing, words: str) -> None:
     assert rollout.told(standing, NEXT, 10, 600.0) == words
+
+
+SHADOWED = experiment(Step(shadow=0.05, pairs=500), Step(approve="oncall"), Step(0.05, samples=100))
+
+
+def test_a_shadow_is_a_step_that_gives_nobody_the_change_and_is_over_when_its_pairs_are() -> None:
+    first = rollout.begun(SHADOWED, 100.0)
+
+    assert (first.state, first.ramp, rollout.share_of(first)) == ("running", (), 0.0)
+    assert rollout.shadowed(first, SHADOWED) == 0.05
+    assert rollout.told(first, SHADOWED, 20, 101.0) == (
+        "at step 1 of 3, nobody has the change, and 5% of the requests are asked by it as well; the next one wants 480 more "
+        "pairs of its shadow"
+    )
+    assert rollout.climb(first, SHADOWED, FINE, 499, 1e9) == first
+    waiting = rollout.climb(first, SHADOWED, FINE, 505, 200.0)
+    assert (waiting.state, rollout.shadowed(waiting, SHADOWED), rollout.share_of(waiting)) == ("waiting", 0.0, 0.0)
+    live = rollout.approved(waiting, SHADOWED, 505, 300.0)
+    assert (live.step, live.seen, rollout.share_of(live)) == (2, 505, 0.05)
+    assert rollout.climb(live, SHADOWED, FINE, 604, 1e9) == live
+    assert rollout.climb(live, SHADOWED, FINE, 605, 400.0).state == "promoted"
+
+
+def test_a_shadow_that_is_worse_is_held_and_goes_on_where_it_was() -> None:
+    first = rollout.begun(SHADOWED, 0.0)
+    held = rollout.climb(first, SHADOWED, said(act="hold"), 30, 5.0)
+
+    assert (held.state, rollout.shadowed(held, SHADOWED), rollout.share_of(held)) == ("held", 0.0, 0.0)
+    again = rollout.resumed(held, SHADOWED, 9.0)
+    assert (again.state, again.step, again.round, rollout.shadowed(again, SHADOWED)) == ("running", 0, 1, 0.05)
+    assert rollout.aborted(first, 9.0).forced == CONTROL
