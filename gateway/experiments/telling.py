@@ -25,8 +25,8 @@ class ToldExperiment(msgspec.Struct, frozen=True, kw_only=True):
 
 class ToldRollout(msgspec.Struct, frozen=True, kw_only=True):
     """`words` say all of it. `share` of the units have the change, the share `asks` of the requests is asked by it though
-    nobody has it; `pairs` were compared so, and `compared` is what they say. `step` counts from 1, `rounds` how often it was resumed
-    with new evidence. Instants in seconds since the epoch."""
+    nobody has it; `pairs` were compared so, and `compared` is what they say. `step` counts from 1, `rounds` how often it was
+    resumed with new evidence. Instants in seconds since the epoch."""
 
     rollout: str
     state: str
