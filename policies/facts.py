@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from policies.escalate.stuck import NOT_STUCK, Stuck
 from policies.experiments.plan import Unit
 
 Ability = Literal["tools", "json_schema", "vision", "audio", "logprobs", "reasoning", "embeddings"]
@@ -32,7 +33,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stand for themselves (embeddings), 0 where it is one. `uncarried` holds the models whose dialect has no words for the
     request.
     `units` are digests of who and what the request is of, as far as an experiment asks for them. `escalated_to` is the model
-    that took over from a lower one in an earlier turn of the conversation, "" where none did or nobody remembers.
+    that took over from a lower one in an earlier turn of the conversation, "" where none did or nobody remembers. `stuck` tells
+    whether its calls of tools come to nothing, where the policy asks.
     """
 
     requested: str = AUTO
@@ -55,6 +57,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     uncarried: Mapping[str, Uncarried] = {}
     units: Mapping[Unit, str] = {}
     escalated_to: str = ""
+    stuck: Stuck = NOT_STUCK
 
     def tokens_for(self, model: str) -> int:
         """Prompt length in tokens of `model`: exact where known, else the estimate.

@@ -192,7 +192,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def moves_conversations(self) -> bool:
         """Whether a later turn has to know of an escalation."""
-        return any(plan.moves == "conversation" for plan in self.escalations.values())
+        return any(plan.moves == "conversation" and plan.under > 0 for plan in self.escalations.values())
+
+    @property
+    def watches_agents(self) -> bool:
+        """Whether it matters that an agent is stuck."""
+        return any(plan.stuck_turns for plan in self.escalations.values())
 
     @property
     def units(self) -> frozenset[Unit]:

@@ -20,6 +20,7 @@ from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.snapshot import Look, World, has_choice, look_around, take_snapshot
+from gateway.request.steps import stuck_of
 from gateway.request.units import units_of
 from policies.decide import assigned, decide
 from policies.decision import Call, Decision
@@ -98,6 +99,8 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
     if unable or units:
         facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
+    if live.policy.watches_agents and request.asks == "chat":
+        facts = msgspec.structs.replace(facts, stuck=stuck_of(request))
     looking = look_around(live, asked_of(live, request), prepared, world)
     if turn is None or not turn.before:
         seen = await looking

@@ -18,6 +18,8 @@ def holding(
     if not route.escalate:
         return None, ""
     plan = policy.escalations[route.escalate]
+    if not plan.under:
+        return None, f"{plan.name} judges no answer"
     watched = tuple(dict.fromkeys([call.model for call in steps if is_below(route, call.model, plan.to)]))
     why = snapshot.escalations_off.get(route.name, "")
     if steps[0].model not in watched:

@@ -26,7 +26,8 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Escalation(msgspec.Struct, frozen=True, kw_only=True):
-    """`under` is the chance of being right below which the answer is given up for one of `to`.
+    """`under` is the chance of being right below which the answer is given up for one of `to`; 0: no answer is judged.
+    `stuck_turns` is how many steps of an agent in a row may come to nothing before `to` is asked at once; 0: any number.
 
     Until `tokens` have come, or `hold_s` has passed since the first of them, nothing reaches a streaming client.
     `at_most` is the share of the route's requests that may escalate. `weights` by model, "" for all others.
@@ -46,6 +47,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
     second: str = ""
     early_under: float = 0.0
     moves: Moves = "conversation"
+    stuck_turns: int = 0
     weights: Mapping[str, Weights] = {}
     logprobs_of: frozenset[str] = frozenset()
 

@@ -20,6 +20,9 @@ from policies.policy import REQUESTED
 Weigh = Callable[[str], Mapping[str, Weights]]
 """Fitted weights by model, from a file. Raises OSError or ValueError where there are none."""
 
+OF_JUDGING = frozenset({"signals", "hold_back", "start_early", "at_most", "second_opinion", "weights"})
+"""What an escalation may say only where it judges answers."""
+
 ALL_SIGNALS: frozenset[Signal] = frozenset(get_args(Signal))
 
 
@@ -76,7 +79,11 @@ def escalation_meaning(draft: Draft) -> Iterator[Problem]:
                 ("escalations", name, "second_opinion"), f"is {entry.to} itself, which would answer anyway"
             )
         early = entry.start_early
-        if early is not None and early.under < entry.when.p_correct.under:
+        judged = entry.when.p_correct
+        if judged is None:
+            for key in sorted(entry.model_fields_set & OF_JUDGING):
+                yield draft.at_key(("escalations", name, key), "has no answer to judge; add p_correct to when")
+        elif early is not None and early.under < judged.under:
             told = "is below the chance that escalates; an early start has to come earlier"
             yield draft.at_value(("escalations", name, "start_early", "under"), told)
         if entry.moves == "conversation" and draft.file.conversations.may_move == "freely":
@@ -123,7 +130,8 @@ def _escalation(
     return Escalation(
         name=name,
         to=entry.to,
-        under=entry.when.p_correct.under,
+        under=entry.when.p_correct.under if entry.when.p_correct is not None else 0.0,
+        stuck_turns=entry.when.stuck.turns if entry.when.stuck is not None else 0,
         signals=ALL_SIGNALS if entry.signals is None else frozenset(entry.signals),
         tokens=entry.hold_back.tokens,
         hold_s=entry.hold_back.at_most,

@@ -77,6 +77,7 @@ def _place(fault: ErrorDetails, root: Node, path: Path) -> At:
         "exactly_one",
         "empty_range",
         "expects_nothing",
+        "never_escalates",
         "no_draft",
         "no_graphs",
         "no_worker",

@@ -6,6 +6,7 @@ import msgspec
 
 from policies.decide import decide, matching_route
 from policies.decision import Decision, Reject
+from policies.escalate.stuck import Stuck
 from policies.estimates import Estimate
 from policies.facts import AUTO, Ability, Facts
 from policies.language.sections.examples import Expect, Given, TestEntry
@@ -71,6 +72,7 @@ def facts_of(given: Given) -> Facts:
         tenant=given.tenant or Facts().tenant,
         plan=given.plan or "",
         escalated_to=given.escalated_to or "",
+        stuck=Stuck(turns=given.stuck or 0, most=given.stuck or 0, failed=given.stuck or 0),
         headers={key.removeprefix("header."): values[0] for key, values in given.headers.items()},
     )
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from policies.escalate.moving import Moved, moved
 from policies.estimates import Estimate
 from policies.facts import Facts
@@ -48,11 +50,17 @@ def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate, taken: Mov
     place = choose.among.index(taken.model) if taken is not None and taken.model in choose.among else None
     if place is not None:
         known = [max([place, *known])]
+        policy = bound(policy)
     home = place_of_home(policy.may_move, known)
     found = from_home(policy, choose, estimate, known, home)
     if home and (policy.may_move == "up" or place is not None):
         found = found._replace(floor=home)
     return found._replace(why=taken.why) if taken is not None and home == place and is_for(found, home) else found
+
+
+def bound(policy: Policy) -> Policy:
+    """Whoever was taken up is not let down by a conversation that may move freely."""
+    return msgspec.structs.replace(policy, may_move="up") if policy.may_move == "freely" else policy
 
 
 def is_for(found: Preference, home: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from backends.dialects.anthropic_messages.turns import ERROR
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.body import Name, Positive
 from backends.messages import ChatRequest, Message, Role, Unmapped
@@ -68,7 +69,8 @@ def _messages(body: _Body) -> Iterator[Message]:
         results = [block for block in blocks if block.get("type") == "tool_result"]
         for result in results:
             inner = _message("tool", _blocks(result.get("content") or ""))
-            yield msgspec.structs.replace(inner, tool_call_id=_text(result.get("tool_use_id")))
+            text = ERROR + inner.text if result.get("is_error") is True else inner.text
+            yield msgspec.structs.replace(inner, text=text, tool_call_id=_text(result.get("tool_use_id")))
         if len(results) < len(blocks):
             rest = [block for block in blocks if block.get("type") != "tool_result"]
             yield _message(ROLES.get(turn.role, "user"), rest)

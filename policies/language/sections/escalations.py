@@ -1,8 +1,9 @@
-"""`escalations:` when the answer of a lower tier is given up for a larger model's."""
+"""`escalations:` when the answer of a lower tier is given up for a larger model's, and who goes there at once."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
 
 from policies.escalate.plan import Moves, Signal
 from policies.language import shares
@@ -30,12 +31,36 @@ class Below(Closed):
     under: Percent = Field(description="Below this.", examples=["70%"])
 
 
-class EscalateWhen(Closed):
-    """What gives an answer up."""
+class StuckEntry(Closed):
+    """An agent whose calls of tools come to nothing."""
 
-    p_correct: Below = Field(
-        description="The chance that the answer is right, by its signals.", examples=[{"under": "70%"}]
+    turns: int = Field(
+        ge=2,
+        le=100,
+        description="So many of its turns in a row had only calls that failed, or were made before with the same result.",
+        examples=[2],
     )
+
+
+class EscalateWhen(Closed):
+    """What asks for the larger model; at least one of the two."""
+
+    p_correct: Below | None = Field(
+        default=None,
+        description="The chance that an answer is right, by its signals: it is given up.",
+        examples=[{"under": "70%"}],
+    )
+    stuck: StuckEntry | None = Field(
+        default=None,
+        description="An agent that is stuck, by the tool calls in its history: the next answer is the larger model's.",
+        examples=[{"turns": 2}],
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.p_correct is None and self.stuck is None:
+            raise PydanticCustomError("never_escalates", "is never met: needs p_correct or stuck")
+        return self
 
 
 class HoldBackEntry(Closed):
@@ -51,10 +76,10 @@ class HoldBackEntry(Closed):
 
 
 class EscalationEntry(Closed):
-    """An answer that is not good enough is given up, unseen, for a larger model's."""
+    """An answer that is not good enough is given up, unseen, for a larger model's; an agent that is stuck gets that at once."""
 
     to: str = Field(description="The model that answers instead.", examples=["large"])
-    when: EscalateWhen = Field(description="When an answer is not good enough.")
+    when: EscalateWhen = Field(description="When the larger model is to answer.")
     signals: list[Signal] | None = Field(
         default=None,
         min_length=1,

@@ -26,6 +26,9 @@ class Given(WithHeaders):
     escalated_to: str | None = Field(
         default=None, description="The model that took over in an earlier turn.", examples=["large"]
     )
+    stuck: int | None = Field(
+        default=None, ge=0, description="An agent's latest turns in a row that came to nothing.", examples=[2]
+    )
     down: list[str] | None = Field(
         default=None, description="Models of which no replica is ready.", examples=[["small"]]
     )
