@@ -26,6 +26,7 @@ from gateway.secrets import Secret
 from gateway.settings import Decisions, Settings, own_address, read_secret
 from gateway.shadows.opening import open_shadows
 from gateway.shadows.rollouts import Rollouts
+from gateway.shadows.till import Common
 from gateway.state.memory import MemoryResidency
 from gateway.state.notes import MemoryNotes
 from gateway.telemetry.observe import Observer, build_observer
@@ -83,8 +84,9 @@ def build_gateway(settings: Settings) -> Built:
         store=sharing.store,
     )
     rollouts = Rollouts(lambda: experiments.shadowed, experiments.compared, gateway.world)
+    inside, common = (lambda: gateway.door.in_flight), shared_purse(sharing)
     gateway.shadows = shadows = open_shadows(
-        settings, lambda: gateway.live, observer, decisions, lambda: gateway.door.in_flight, rollouts=rollouts
+        settings, lambda: gateway.live, observer, decisions, inside, rollouts=rollouts, common=common
     )
     shadows.policy_loaded(live)
     reloader = Reloader(gateway, path, builder.opened, text)
@@ -177,6 +179,16 @@ def shared_evidence(sharing: Sharing, me: str) -> Shared | None:
 
     assert isinstance(sharing.store, Store)
     return SharedEvidence(sharing.store, me)
+
+
+def shared_purse(sharing: Sharing) -> Common | None:
+    if sharing.store is None:
+        return None
+    from gateway.state.shared_purse import SharedPurse
+    from gateway.state.store import Store
+
+    assert isinstance(sharing.store, Store)
+    return SharedPurse(sharing.store)
 
 
 def open_decisions(asked: Decisions, redactor: Redactor, observer: Observer) -> DecisionLog | None:

@@ -16,7 +16,7 @@ from gateway.shadows.narrow import NarrowTransport
 from gateway.shadows.reach import Reach
 from gateway.shadows.rollouts import Rollouts
 from gateway.shadows.shelf import Shelf
-from gateway.shadows.till import Till
+from gateway.shadows.till import Common, Till
 from gateway.telemetry.observe import Observer
 
 
@@ -28,8 +28,10 @@ def open_shadows(
     inside: Callable[[], int],
     *,
     rollouts: Rollouts,
+    common: Common | None,
 ) -> Shadows:
-    """With connections of their own. Raises BadSettings where their folder cannot be written."""
+    """With connections of their own, and the day's money in `common` where gateways share it. Raises BadSettings where their
+    folder cannot be written."""
     folder = settings.shadows_dir
     shelf = Shelf(folder) if folder is not None else None
     try:
@@ -40,7 +42,7 @@ def open_shadows(
     return Shadows(
         live,
         Reach(NarrowTransport(FastTransport())),
-        Till(folder, time.time),
+        Till(folder, time.time, common),
         Comparer(partial(open_embeds, settings.embedder)),
         observer.shadow_ended,
         (lambda _: None) if decisions is None else decisions.compared,

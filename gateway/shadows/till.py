@@ -1,23 +1,44 @@
-"""The money of shadows on disk: nothing is spent before the disk knows that it may be."""
+"""The money of shadows: nothing is spent before the disk knows that it may be, nor before it was taken of the cap that gateways
+share, where they do. Without the store's word no more than was taken is spent."""
 
 import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from gateway.folder import PLAIN, replace
-from policies.shadows.purse import Purse, after_sudden_end, at_rest, day_of, reserve, settle
+from policies.shadows.purse import (
+    Purse,
+    after_sudden_end,
+    at_rest,
+    day_of,
+    granted,
+    reserve,
+    settle,
+    wanted,
+    within_grant,
+)
+
+
+class Common(Protocol):
+    """A day's money of all gateways."""
+
+    async def take(self, name: str, day: int, amount: int, cap: int) -> bool:
+        """Whole or not at all; also not where nobody can tell. Below 0: it is given back."""
+        ...
 
 
 class Till:
-    """A purse for each shadow. `folder` None: they are kept in memory, and a restart begins afresh. `now` in seconds since the
-    epoch."""
+    """A purse for each shadow. `folder` None: they are kept in memory, and a restart begins afresh. `common` None: the cap is
+    this process's own. `now` in seconds since the epoch."""
 
-    def __init__(self, folder: Path | None, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: Path | None, now: Callable[[], float] = time.time, common: Common | None = None) -> None:
         self._folder = folder
+        self._common = common
         self._now = now
         self._purses: dict[str, Purse] = {}
         self._kept: dict[str, Purse] = {}
@@ -29,11 +50,11 @@ class Till:
         return purse.taken if purse.day == day_of(self._now()) else purse.reserved
 
     async def reserve(self, name: str, amount: int, cap: int | None) -> bool:
-        """Set `amount` aside. False where the day has no room for it, or the disk could not be told."""
+        """Set `amount` aside. False where the day has no room for it, or neither disk nor store could be told."""
         if not amount:
             return True
         async with self._turn:
-            found = None if cap is None else reserve(self._purse(name), amount, cap, day_of(self._now()))
+            found = None if cap is None else await self._reserved(name, amount, cap, day_of(self._now()))
             if found is None:
                 return False
             self._purses[name] = found
@@ -51,7 +72,24 @@ class Till:
         """Nothing is under way any more."""
         async with self._turn:
             for name, purse in self._purses.items():
+                if self._common is not None and purse.granted > purse.taken:
+                    await self._common.take(name, purse.day, purse.taken - purse.granted, 0)
                 await self._write(name, at_rest(purse))
+
+    async def _reserved(self, name: str, amount: int, cap: int, day: int) -> Purse | None:
+        """The purse with `amount` set aside. While the store is asked calls may be settled, so what was reckoned before counts
+        no longer after it."""
+        found = reserve(self._purse(name), amount, cap, day)
+        if found is None or self._common is None:
+            return found
+        if (enough := within_grant(found)) is not None:
+            return enough
+        for part in wanted(found):
+            if await self._common.take(name, day, part, cap):
+                self._purses[name] = granted(self._purse(name), part, day)
+                again = reserve(self._purses[name], amount, cap, day)
+                return None if again is None else within_grant(again)
+        return None
 
     async def _keep(self, name: str, purse: Purse) -> bool:
         kept = self._kept.get(name)

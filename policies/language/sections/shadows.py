@@ -25,7 +25,8 @@ class ShadowLimitsEntry(Closed):
 
     cost: ADay | None = Field(
         default=None,
-        description="Money for a UTC day, of this process; must be stated where a model that is asked has a price.",
+        description="Money for a UTC day, of all gateways that share a store; must be stated where a model that is asked has a "
+        "price.",
         examples=["$5/day"],
     )
     in_flight: Annotated[int, Field(ge=1, le=256)] = Field(default=8, description="Asked at once.", examples=[8])
