@@ -1,63 +1,58 @@
 """decide(): the table of contents of routing. Pure: same values in, same decision out, byte for byte."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from policies.candidates.reject import reject
-from policies.candidates.sift import Sifted, sift
-from policies.decision import Call, Decision, Dropped, Reject
+from policies.decision import Call, Candidate, Decision, Dropped, Reject, Term
 from policies.escalate.holding import holding
 from policies.estimates import Estimate
-from policies.experiments.enrol import Ramps, enrol
-from policies.experiments.plan import Assignment
-from policies.facts import AUTO, Facts
+from policies.facts import Facts
+from policies.field import Field, field_of, survey
 from policies.pickers.explore import NOTHING, Drawn, explore
-from policies.pickers.lowest_cost import Weighed, first_of, in_order, to_be_asked
+from policies.pickers.lowest_cost import NO_LOSSES, Weighed, first_of, foremost, in_order, to_be_asked
 from policies.pickers.preference import Preference, prefer
-from policies.policy import PINNED, Policy, Route
+from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
-from policies.terms.quality import quality
-from policies.weigh import price_of, request_rates, weigh
+from policies.terms.cost import Cost
+from policies.terms.quality import loss, quality
 
 
 def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
     """By the policy of the variants that the request gets."""
-    assignments = assigned(policy, facts, forced=snapshot.experiments, ramps=snapshot.ramps)
-    if not assignments:
-        return decide_by(policy, facts, estimate, snapshot)
-    decision = decide_by(policy.arm(assignments), facts, estimate, snapshot)
-    return msgspec.structs.replace(decision, assignments=assignments)
+    return decide_on(field_of(policy, facts, snapshot), estimate)
 
 
-def assigned(policy: Policy, facts: Facts, *, forced: Mapping[str, str], ramps: Ramps) -> tuple[Assignment, ...]:
-    """The request's variants, by the route that it meets in the file's own policy. `forced` are those of experiments that are
-    over, `ramps` the weights of those whose weights were changed."""
-    if not policy.experiments:
-        return ()
-    route = matching_route(policy, facts)
-    return () if route is None else enrol(policy.experiments, route.name, facts, forced=forced, ramps=ramps)
+def decide_on(field: Field, estimate: Estimate) -> Decision:
+    """The same, of a field that others may have looked at before."""
+    decision = decide_in(field, estimate)
+    return msgspec.structs.replace(decision, assignments=field.assignments) if field.assignments else decision
 
 
 def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
-    """Route, then candidates, then their expected cost, then the order in which they are asked."""
-    found = ranked(policy, facts, estimate, snapshot)
-    if not isinstance(found, Ranked):
-        return rejected(policy, found)
-    route, preference, sifted, _, best = found
-    drawn = draw_tier(route, preference, sifted, best[0].model, snapshot.draw)
+    """By this policy, whatever variants the request would get."""
+    return decide_in(survey(policy, facts, snapshot), estimate)
+
+
+def decide_in(field: Field, estimate: Estimate) -> Decision:
+    """Of the candidates, by their expected cost, the order in which they are asked."""
+    if field.fault is not None:
+        return rejected(field, field.fault)
+    policy, route = field.policy, field.route
+    preference = prefer(policy, route, field.asked, field.facts, estimate)
+    weighed, losses = field.candidates(preference.home), losses_of(field, preference)
+    best = in_order(weighed, preference.rank, field.facts.prefix, losses)
+    drawn = draw_tier(field, preference, best[0].model)
     ordered = first_of(best, drawn.model)
-    calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)]
-    steps = calls[: policy.resilience.attempts]
-    hold, unheld = holding(policy, route, facts, snapshot, steps)
+    calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)[: policy.resilience.attempts]]
+    hold, unheld = holding(policy, route, field.facts, field.snapshot, calls)
     return Decision(
-        steps=tuple(steps),
+        steps=tuple(calls),
         route=route.name,
-        reason=why_drawn(route, drawn, best[0]) if drawn.model else why(route, preference, best[0], sifted),
+        reason=why_drawn(route, drawn, best[0]) if drawn.model else why(field, preference, best[0]),
         policy_hash=policy.hash,
-        candidates=tuple([w.candidate for w in ordered]),
-        dropped=(*sifted.dropped, *outside(policy, route, preference.rank)),
+        candidates=recorded(field, preference, ordered),
+        dropped=field.dropped,
         artefact=estimate.artefact if route.choose is not None else "",
         hold=hold,
         unheld=unheld,
@@ -67,128 +62,51 @@ def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapsh
     )
 
 
-def first_choices(policy: Policy, facts: Facts, estimates: Sequence[Estimate], snapshot: Snapshot) -> list[str]:
-    """For each estimate the model that `decide` would ask first if nothing were drawn; "" where nobody may answer.
-
-    What hangs on the chances alone is weighed again for each of them, everything else once.
-    """
-    assignments = assigned(policy, facts, forced=snapshot.experiments, ramps=snapshot.ramps)
-    arm = policy.arm(assignments) if assignments else policy
-    first, *others = estimates
-    found = ranked(arm, facts, first, snapshot)
-    again = [otherwise(arm, facts, found, estimate, snapshot) for estimate in others]
-    return [one.best[0].model if isinstance(one, Ranked) else "" for one in (found, *again)]
+def first_choice(field: Field, estimate: Estimate) -> str:
+    """The model that deciding would ask first if nothing were drawn; "" where nobody may answer."""
+    if field.fault is not None:
+        return ""
+    preference = prefer(field.policy, field.route, field.asked, field.facts, estimate)
+    weighed, losses = field.candidates(preference.home), losses_of(field, preference)
+    return foremost(weighed, preference.rank, field.facts.prefix, losses)
 
 
-def otherwise(
-    policy: Policy, facts: Facts, found: "Ranked | Nobody", estimate: Estimate, snapshot: Snapshot
-) -> "Ranked | Nobody":
-    """The same as `ranked` with another estimate, from what it found with the first."""
-    if not isinstance(found, Ranked):
-        return ranked(policy, facts, estimate, snapshot)
-    route, before = found.route, found.preference
-    asked = facts.requested if route.pins else route.use
-    preference = prefer(policy, route, asked, facts, estimate)
-    if (preference.rank, preference.home) != (before.rank, before.home):
-        return ranked(policy, facts, estimate, snapshot)
-    exchange, chance = request_rates(route, policy.models, asked, facts), preference.chance or {}
-    weighed = [one.with_quality(quality(exchange, chance.get(one.model))) for one in found.weighed]
-    best = in_order(weighed, preference.rank, facts.prefix)
-    return Ranked(route, preference, found.sifted, weighed, best)
+def losses_of(field: Field, preference: Preference) -> Mapping[str, float]:
+    chance, rates = preference.chance, field.rates
+    return NO_LOSSES if chance is None else {model: loss(rates, p_good) for model, p_good in chance.items()}
 
 
-class Ranked(NamedTuple):
-    """Who may answer, the best first, and what put them so. `best` is never empty."""
-
-    route: Route
-    preference: Preference
-    sifted: Sifted
-    weighed: list[Weighed]
-    best: list[Weighed]
+def recorded(field: Field, preference: Preference, ordered: Sequence[Weighed]) -> tuple[Candidate, ...]:
+    """The candidates as they stand in a decision: what each costs, part by part, and why."""
+    chance = preference.chance or {}
+    doubts = {model: term("quality", quality(field.rates, chance.get(model))) for model in field.sifted.ready}
+    return tuple([Candidate(w.model, w.replica, terms_of(w, doubts[w.model])) for w in ordered])
 
 
-class Nobody(NamedTuple):
-    """Why nobody may answer; `route` is "" where none was met."""
-
-    fault: Reject
-    route: str = ""
-    dropped: tuple[Dropped, ...] = ()
+def terms_of(w: Weighed, doubt: Term) -> tuple[Term, ...]:
+    return term("price", w.price), doubt, term("affinity", w.affinity), term("again", w.again), term("wait", w.wait)
 
 
-def ranked(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Ranked | Nobody:
-    if facts.requested != AUTO and facts.requested not in policy.models:
-        return Nobody(unknown_model(policy, facts))
-    route = matching_route(policy, facts)
-    if route is None:
-        return Nobody(Reject("no_route", "no route of the policy matches this request"))
-    asked = facts.requested if route.pins else route.use
-    preference = prefer(policy, route, asked, facts, estimate)
-    sifted = sift([policy.models[name] for name in preference.rank], facts, snapshot)
-    fault = nobody_can(policy, route, asked, facts, sifted)
-    if fault is not None:
-        return Nobody(fault, route.name, (*sifted.dropped, *outside(policy, route, preference.rank)))
-    weighed = list(weigh_all(policy, route, asked, facts, preference=preference, sifted=sifted))
-    return Ranked(route, preference, sifted, weighed, in_order(weighed, preference.rank, facts.prefix))
+def term(name: str, cost: Cost) -> Term:
+    return Term(name, round(cost.microusd), cost.why)
 
 
-def matching_route(policy: Policy, facts: Facts) -> Route | None:
-    """The first route that matches. A concrete name only meets routes that honour it, and is honoured without one."""
-    is_concrete = facts.requested != AUTO
-    for route in policy.routes:
-        if route.pins == is_concrete and route.matches(facts):
-            return route
-    return PINNED if is_concrete else None
-
-
-def nobody_can(policy: Policy, route: Route, asked: str, facts: Facts, sifted: Sifted) -> Reject | None:
-    """The reject, if no candidate is left. A pinned request that its model cannot take is told so, not sent elsewhere:
-    its fallbacks are for failures."""
-    if not sifted.ready:
-        return reject(policy.models, facts, sifted.dropped)
-    own_fault = [drop for drop in sifted.dropped if drop.model == asked and drop.filter != "healthy"]
-    return reject(policy.models, facts, own_fault) if route.pins and own_fault else None
-
-
-def weigh_all(
-    policy: Policy, route: Route, asked: str, facts: Facts, *, preference: Preference, sifted: Sifted
-) -> Iterator[Weighed]:
-    exchange = request_rates(route, policy.models, asked, facts)
-    for name, states in sifted.ready.items():
-        model = policy.models[name]
-        chance = None if preference.chance is None else preference.chance.get(name)
-        yield from weigh(
-            model,
-            states,
-            facts,
-            rate=price_of(route, model),
-            chance=chance,
-            exchange=exchange,
-            bounds=policy.affinity,
-            is_home=name == preference.home,
-        )
-
-
-def draw_tier(route: Route, preference: Preference, sifted: Sifted, chosen: str, draw: float) -> Drawn:
+def draw_tier(field: Field, preference: Preference, chosen: str) -> Drawn:
     """Whom the conversation's draw puts in place of `chosen`, on a route that explores."""
-    if route.choose is None:
+    route, draw = field.route, field.snapshot.draw
+    if route.choose is None or not route.explore:
         return NOTHING
-    among = route.choose.among
-    return explore(route.explore, among, floor=preference.floor, ready=sifted.ready, chosen=chosen, draw=draw)
+    among, ready = route.choose.among, field.sifted.ready
+    return explore(route.explore, among, floor=preference.floor, ready=ready, chosen=chosen, draw=draw)
 
 
-def outside(policy: Policy, route: Route, rank: Mapping[str, int]) -> tuple[Dropped, ...]:
-    """The models that this route never asks."""
-    reason = f"not in route {route.name}"
-    return tuple([Dropped(name, "route", reason) for name in policy.models if name not in rank])
-
-
-def why(route: Route, preference: Preference, chosen: Weighed, sifted: Sifted) -> str:
+def why(field: Field, preference: Preference, chosen: Weighed) -> str:
     """One line for a person."""
-    model = chosen.model
+    model, route = chosen.model, field.route
     if route.choose is None:
         asked = preference.why or ("asked for by name" if route.pins else f"route {route.name} uses it")
         return f"{model}: {asked}" if preference.rank[model] == 0 else f"{model}: fallback of route {route.name}"
-    if len(sifted.ready) == 1:
+    if len(field.sifted.ready) == 1:
         return f"{model}: the only candidate left"
     if preference.why:
         return f"{model}: {preference.why}"
@@ -201,18 +119,14 @@ def why_drawn(route: Route, drawn: Drawn, best: Weighed) -> str:
     return f"{drawn.model}: drawn, to explore {100 * route.explore:g}% of conversations; else {best.model}"
 
 
-def unknown_model(policy: Policy, facts: Facts) -> Reject:
-    """Names what the caller may ask for, and nothing else."""
-    may = [name for name in policy.models if facts.allowed_models is None or name in facts.allowed_models]
-    names = ", ".join([AUTO, *may])
-    return Reject("unknown_model", f"there is no model {facts.requested!r}; the models are: {names}", "model")
-
-
-def rejected(policy: Policy, nobody: Nobody) -> Decision:
+def rejected(field: Field, fault: Reject) -> Decision:
     """A decision to answer nobody. Models that were never looked at fell with the request itself."""
-    fault, dropped = nobody.fault, nobody.dropped
-    seen = {drop.model for drop in dropped}
-    unseen = tuple([Dropped(name, "route", fault.message) for name in policy.models if name not in seen])
+    seen = {drop.model for drop in field.dropped}
+    unseen = tuple([Dropped(name, "route", fault.message) for name in field.policy.models if name not in seen])
     return Decision(
-        steps=(fault,), route=nobody.route, reason=fault.message, policy_hash=policy.hash, dropped=(*dropped, *unseen)
+        steps=(fault,),
+        route=field.route.name,
+        reason=fault.message,
+        policy_hash=field.policy.hash,
+        dropped=(*field.dropped, *unseen),
     )

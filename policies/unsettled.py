@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from policies.decide import first_choices, matching_route
+from policies.decide import first_choice
 from policies.estimates import Span
 from policies.facts import Facts
+from policies.field import Field, field_of
 from policies.pickers.within_target import tiers
 from policies.policy import Choose, Policy
 from policies.snapshot import Snapshot
@@ -20,11 +21,16 @@ def unsettled(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> t
     A prefix of the past is judged by its chances alone, as its floor is: no load of now or then enters, so one that was
     settled when it was the newest is settled as history, or its tier is no lower. The newest is judged by deciding.
     """
-    route = matching_route(policy, facts)
-    if route is None or route.choose is None:
+    return left_open(field_of(policy, facts, snapshot), span)
+
+
+def left_open(field: Field, span: Span) -> tuple[int, ...]:
+    """The same, of a field that others may have looked at before."""
+    choose = field.route.choose
+    if choose is None:
         return ()
-    past = tuple(open_past(policy, route.choose, span))
-    return (*past, len(span.low.earlier)) if is_open(policy, facts, span, snapshot) else past
+    past = tuple(open_past(field.policy, choose, span))
+    return (*past, len(span.low.earlier)) if is_open(field, span) else past
 
 
 def open_past(policy: Policy, choose: Choose, span: Span) -> Iterator[int]:
@@ -34,13 +40,12 @@ def open_past(policy: Policy, choose: Choose, span: Span) -> Iterator[int]:
             yield at
 
 
-def is_open(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> bool:
+def is_open(field: Field, span: Span) -> bool:
     """Whether the ends of the newest part two models, whichever floor the past sets."""
     low, high = span.low.earlier, span.high.earlier
-    return any(parts(policy, facts, span, past, snapshot) for past in ((low,) if low == high else (low, high)))
+    return any(parts(field, span, past) for past in ((low,) if low == high else (low, high)))
 
 
-def parts(policy: Policy, facts: Facts, span: Span, past: Past, snapshot: Snapshot) -> bool:
-    ends = [end if end.earlier == past else msgspec.structs.replace(end, earlier=past) for end in span]
-    low, high = first_choices(policy, facts, ends, snapshot)
-    return low != high
+def parts(field: Field, span: Span, past: Past) -> bool:
+    low, high = [end if end.earlier == past else msgspec.structs.replace(end, earlier=past) for end in span]
+    return first_choice(field, low) != first_choice(field, high)

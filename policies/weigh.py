@@ -1,7 +1,7 @@
-"""Every candidate with its terms: one expected cost for model and replica together."""
+"""Every replica of a model with its terms: one expected cost for model and replica together, but for the model's chance of a
+bad answer, which hangs on the estimate."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from policies.affinity.ring import overloaded
 from policies.catalogue import Model, Price
@@ -13,18 +13,7 @@ from policies.terms.affinity import affinity
 from policies.terms.again import again
 from policies.terms.cost import Rates, charge, expected_output, rates
 from policies.terms.price import price
-from policies.terms.quality import quality
 from policies.terms.wait import wait
-
-
-class Prefix(NamedTuple):
-    """Of a prompt, at one replica: tokens that are resident, among how many prompts that wait they are shared, and tokens that
-    another replica has beyond them."""
-
-    resident: int
-    shared_by: int
-    missing: int
-
 
 ALIKE = 1.25
 """Speeds of replicas that are alike, as they are measured, differ by less."""
@@ -45,43 +34,51 @@ def price_of(route: Route, model: Model) -> Price:
     return model.price if route.choose is None else route.choose.prices.get(model.name, model.price)
 
 
-def history_at_home(states: tuple[ReplicaState, ...], facts: Facts) -> int:
+def history_at_home(states: Sequence[ReplicaState], facts: Facts) -> int:
     """Tokens that are taken to be resident where the last turn was answered and nobody can say; who leaves computes them
     again. What is known or guessed of any replica counts instead."""
+    if not facts.history_tokens:
+        return 0
     unknown = not any(state.knows_residency or state.sent_tokens or state.resident_tokens for state in states)
     return facts.history_tokens if unknown else 0
 
 
 def weigh(
     model: Model,
-    states: tuple[ReplicaState, ...],
+    states: Sequence[ReplicaState],
     facts: Facts,
     *,
     rate: Price,
-    chance: float | None,
     exchange: Rates,
     bounds: Affinity,
-    is_home: bool = False,
-) -> Iterator[Weighed]:
-    """Each ready replica of `model`. `is_home`: by its history, the conversation's last answer came from this model."""
+    assumed: int = 0,
+) -> list[Weighed]:
+    """Each ready replica of `model`. So many tokens of the prompt are `assumed` to be resident wherever it is asked.
+
+    Where a crowd waits for the same prefix, or who is passed over, is no reason not to compute it elsewhere.
+    """
     prompt_tokens = facts.tokens_for(model.name)
     money = price(rate, prompt_tokens, expected_output(facts.max_tokens))
-    doubt = quality(exchange, chance)
-    wherever, base = (("price", money), ("quality", doubt)), money.microusd + doubt.microusd
     over = overloaded([state.running for state in states], bounds.max_imbalance, bounds.spill_after)
-    assumed = history_at_home(states, facts) if is_home else 0
     why = TAKEN_FOR_RESIDENT if assumed else "resident"
     held = [min(assumed or state.resident_tokens, prompt_tokens) for state in states]
-    found = prefixes(states, held, over, bounds.spread_after)
-    for state, is_over, prefix, slow in zip(states, over, found, slowness(states), strict=True):
-        saved = affinity(exchange, rate, prefix.resident, why, prefix.shared_by)
-        needless, queued = (
-            again(exchange, prefix.missing),
-            wait(exchange, state.queued_tokens, prompt_tokens - prefix.resident, slow),
+    crowds = [state.alike if is_crowd(state, bounds.spread_after) else 0 for state in states]
+    kept = [0 if crowds[at] else tokens for at, tokens in enumerate(held)]
+    longest = max([0 if over[at] else tokens for at, tokens in enumerate(kept)])
+    slow = slowness(states)
+    return [
+        Weighed(
+            model.name,
+            state.replica,
+            money,
+            affinity(exchange, rate, held[at], why, crowds[at] or 1),
+            again(exchange, longest - kept[at]),
+            wait(exchange, state.queued_tokens, prompt_tokens - held[at], slow[at]),
+            state.running,
+            over[at],
         )
-        costs = (*wherever, ("affinity", saved), ("again", needless), ("wait", queued))
-        total = base + saved.microusd + needless.microusd + queued.microusd
-        yield Weighed(model.name, state.replica, costs, total, state.running, is_over)
+        for at, state in enumerate(states)
+    ]
 
 
 def slowness(states: Sequence[ReplicaState]) -> Sequence[float]:
@@ -92,22 +89,6 @@ def slowness(states: Sequence[ReplicaState]) -> Sequence[float]:
         return [1.0] * len(states)
     times = [fastest / (state.prefill_tokens_per_s or fastest) for state in states]
     return [time if time > ALIKE else 1.0 for time in times]
-
-
-def prefixes(
-    states: Sequence[ReplicaState], held: Sequence[int], over: Sequence[bool], spread_after: int
-) -> list[Prefix]:
-    """Where a crowd waits for the same prefix, or who is passed over, is no reason not to compute it elsewhere."""
-    crowds = [state.alike if is_crowd(state, spread_after) else 0 for state in states]
-    if not (any(crowds) or any(over)):
-        longest = max(held)
-        return [Prefix(tokens, 1, longest - tokens) for tokens in held]
-    kept = [0 if crowd else tokens for crowd, tokens in zip(crowds, held, strict=True)]
-    longest = max([0 if is_over else tokens for is_over, tokens in zip(over, kept, strict=True)])
-    return [
-        Prefix(resident=tokens, shared_by=crowd or 1, missing=max(0, longest - own))
-        for tokens, own, crowd in zip(held, kept, crowds, strict=True)
-    ]
 
 
 def is_crowd(state: ReplicaState, spread_after: int) -> bool:

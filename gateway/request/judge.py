@@ -22,14 +22,15 @@ from gateway.request.identity import Principal
 from gateway.request.snapshot import Look, World, has_choice, look_around, take_snapshot
 from gateway.request.steps import stuck_of
 from gateway.request.units import units_of
-from policies.decide import assigned, decide
+from policies.decide import decide_on
 from policies.decision import Call, Decision
 from policies.estimates import Estimate, Unsettled
 from policies.experiments.enrol import Ramps
 from policies.facts import AUTO, Facts, Uncarried
+from policies.field import assigned, field_of
 from policies.policy import Policy
 from policies.snapshot import ReplicaState, Snapshot
-from policies.unsettled import unsettled
+from policies.unsettled import left_open
 
 LONG_PROMPT_BYTES = 32_768
 """Prompts above this are tokenised off the event loop."""
@@ -108,13 +109,14 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
         seen, escalated_to = await asyncio.gather(looking, turn.escalated_to())
         facts = msgspec.structs.replace(facts, escalated_to=escalated_to)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
-    look = Look(partial(knowing, taken, forced, ramps) if forced or ramps else taken)
-    estimate = await estimate_for(live, request, lambda span: unsettled(live.policy, facts, span, look()))
-    snapshot = look()
+    known = partial(knowing, taken, forced, ramps) if forced or ramps else taken
+    look = Look(lambda: field_of(policy, facts, known()))
+    estimate = await estimate_for(live, request, lambda span: left_open(look(), span))
     began = time.perf_counter_ns()
-    decision = decide(policy, facts, estimate, snapshot)
+    field = look()
+    decision = decide_on(field, estimate)
     took_us = (time.perf_counter_ns() - began) // 1_000
-    return Judged(facts, estimate, decision, snapshot, prepared, took_us, turn)
+    return Judged(facts, estimate, decision, field.snapshot, prepared, took_us, turn)
 
 
 def turn_in(

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from backends.upstream import Prepared
 from gateway.live.in_force import Live
@@ -16,6 +16,7 @@ from gateway.state.residency import Prompt, Residency, Seen
 from policies.experiments.enrol import Ramps
 from policies.snapshot import ReplicaState, Snapshot
 
+T = TypeVar("T")
 NOTHING = Seen({})
 
 
@@ -90,15 +91,15 @@ def take_snapshot(
     return Snapshot(replicas=states, now=world.now(), draw=draw, escalations_off=world.escalations.off())
 
 
-class Look:
-    """Takes a snapshot, and the same one again until the event loop has turned: before that nobody else can have claimed
-    anything or given it back."""
+class Look(Generic[T]):
+    """Looks at the world, and has the same view of it again until the event loop has turned: before that nobody else can
+    have claimed anything or given it back."""
 
-    def __init__(self, take: Callable[[], Snapshot]) -> None:
+    def __init__(self, take: Callable[[], T]) -> None:
         self._take = take
-        self._seen: Snapshot | None = None
+        self._seen: T | None = None
 
-    def __call__(self) -> Snapshot:
+    def __call__(self) -> T:
         if self._seen is None:
             self._seen = self._take()
             asyncio.get_running_loop().call_soon(self._forget)

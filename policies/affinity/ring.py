@@ -43,9 +43,10 @@ def overloaded(running: Sequence[float], max_imbalance: float, spill_after: floa
     >>> overloaded([8, 0], 1.1, 4), overloaded([3, 0], 1.1, 4), overloaded([30, 20, 22], 1.1, 4)
     ((True, False), (False, False), (False, False, False))
     """
-    least, total, others = min(running), sum(running), max(1, len(running) - 1)
+    least = min(running)
     if max(running) - least <= spill_after:
         return (False,) * len(running)
+    total, others = sum(running), max(1, len(running) - 1)
     means = [(total - here) / others for here in running]
     return tuple(
         [

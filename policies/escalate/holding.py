@@ -54,5 +54,5 @@ def takers(policy: Policy, route: Route, to: str, facts: Facts, snapshot: Snapsh
         return ()
     exchange = request_rates(route, policy.models, to, facts)
     rate = price_of(route, model)
-    found = weigh(model, states, facts, rate=rate, chance=None, exchange=exchange, bounds=policy.affinity)
-    return tuple([Call(w.model, w.replica) for w in in_order(found, {to: 0}, facts.prefix)])
+    found = weigh(model, states, facts, rate=rate, exchange=exchange, bounds=policy.affinity)
+    return tuple([Call(w.model, w.replica) for w in in_order(list(found), {to: 0}, facts.prefix)])

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from policies.decide import decide, matching_route
+from policies.decide import decide
 from policies.decision import Decision, Reject
 from policies.escalate.stuck import Stuck
 from policies.estimates import Estimate
 from policies.facts import AUTO, Ability, Facts
+from policies.field import matching_route
 from policies.language.sections.examples import Expect, Given, TestEntry
 from policies.policy import Policy
 from policies.snapshot import ReplicaState, Snapshot

@@ -1,50 +1,68 @@
 """All candidates in the order in which they are to be asked: preference, then load bounds, then expected cost."""
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from policies.affinity.ring import rank
-from policies.decision import Candidate, Term
 from policies.policy import Route
 from policies.terms.cost import Cost
 
 
-class Weighed(NamedTuple):
-    """A replica of a model with what ordering needs: its cost unrounded, and its load. `costs` are the parts of it, by name,
-    which only the record of a decision spells out."""
+class Weighed(msgspec.Struct, frozen=True):
+    """A replica of a model: what asking it costs but for the chance of a bad answer, and its load."""
 
     model: str
     replica: str
-    costs: tuple[tuple[str, Cost], ...]
-    microusd: float
+    price: Cost
+    affinity: Cost
+    again: Cost
+    wait: Cost
     load: float
     is_overloaded: bool
 
-    @property
-    def candidate(self) -> Candidate:
-        """As it stands in a decision."""
-        terms = tuple([Term(name, round(cost.microusd), cost.why) for name, cost in self.costs])
-        return Candidate(self.model, self.replica, terms)
 
-    def with_quality(self, loss: Cost) -> "Weighed":
-        """The same, had its model another chance of a good answer."""
-        costs = tuple([(name, loss if name == "quality" else cost) for name, cost in self.costs])
-        return self._replace(costs=costs, microusd=sum([cost.microusd for _, cost in costs]))
-
+NO_LOSSES: Mapping[str, float] = {}
+"""Expected of bad answers, by model, in micro-dollars."""
 
 Place = tuple[int, bool, float, float]
 
 
-def in_order(weighed: Iterable[Weighed], preference: Mapping[str, int], key: str) -> list[Weighed]:
+def in_order(
+    weighed: Sequence[Weighed], preference: Mapping[str, int], key: str, losses: Mapping[str, float] = NO_LOSSES
+) -> list[Weighed]:
     """Lowest first. Equal cost: the lower load, then a stable draw for `key`."""
+    places = places_of(weighed, preference, losses)
+    order = sorted(range(len(places)), key=places.__getitem__)
+    if len(set(places)) < len(places):
+        order.sort(key=lambda at: (places[at], -rank(key, weighed[at].replica)))
+    return [weighed[at] for at in order]
 
-    def place(w: Weighed) -> Place:
-        return preference[w.model], w.is_overloaded, w.microusd, w.load
 
-    found = list(weighed)
-    if len({place(w) for w in found}) == len(found):
-        return sorted(found, key=place)
-    return sorted(found, key=lambda w: (*place(w), -rank(key, w.replica)))
+def foremost(
+    weighed: Sequence[Weighed], preference: Mapping[str, int], key: str, losses: Mapping[str, float] = NO_LOSSES
+) -> str:
+    """The model that comes first in that order."""
+    places = places_of(weighed, preference, losses)
+    least = min(places)
+    tied = [w for at, w in enumerate(weighed) if places[at] == least]
+    if len({w.model for w in tied}) == 1:
+        return tied[0].model
+    return max(tied, key=lambda w: rank(key, w.replica)).model
+
+
+def places_of(
+    weighed: Sequence[Weighed], preference: Mapping[str, int], losses: Mapping[str, float]
+) -> Sequence[Place]:
+    return [
+        (
+            preference[w.model],
+            w.is_overloaded,
+            w.price.microusd + losses.get(w.model, 0.0) + w.affinity.microusd + w.again.microusd + w.wait.microusd,
+            w.load,
+        )
+        for w in weighed
+    ]
 
 
 def first_of(ordered: list[Weighed], model: str) -> list[Weighed]:

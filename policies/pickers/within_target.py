@@ -9,10 +9,10 @@ from policies.policy import Choose
 
 def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, float]) -> Mapping[str, float] | None:
     """P(good) of each model of the ladder through its head; None when a head says nothing."""
-    heads = [(name, models[name].head or name) for name in choose.among]
-    if any(head not in p_good for _, head in heads):
+    try:
+        return {name: p_good[models[name].head or name] for name in choose.among}
+    except KeyError:
         return None
-    return {name: p_good[head] for name, head in heads}
 
 
 def tier(choose: Choose, chance: Mapping[str, float], loss: float, costs: Mapping[str, float] | None = None) -> int:

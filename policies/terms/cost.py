@@ -1,6 +1,6 @@
 """What a term returns, and the exchange rates that all terms of one request share."""
 
-from typing import NamedTuple
+import msgspec
 
 from policies.catalogue import Price
 
@@ -19,14 +19,14 @@ FREE_SECOND_MICROUSD = 100.0
 """lambda_t where the reference model is free of charge."""
 
 
-class Cost(NamedTuple):
+class Cost(msgspec.Struct, frozen=True, gc=False):
     """Micro-dollars, unrounded, with a one-line why."""
 
     microusd: float
     why: str
 
 
-class Rates(NamedTuple):
+class Rates(msgspec.Struct, frozen=True, gc=False):
     """Exchange rates of one request, in micro-dollars: of one bad answer, and of one second of waiting."""
 
     bad_answer: float

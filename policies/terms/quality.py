@@ -5,12 +5,19 @@ from policies.terms.cost import Cost, Rates
 NEUTRAL = Cost(0.0, "no estimate: neutral")
 
 
-def quality(rates: Rates, p_good: float | None) -> Cost:
+def loss(rates: Rates, p_good: float | None) -> float:
     """lambda_q · (1 - p_good). Without an estimate every candidate is charged alike, so the other terms decide.
+
+    >>> loss(Rates(bad_answer=1000.0, second=1.0), 0.75), loss(Rates(bad_answer=1000.0, second=1.0), None)
+    (250.0, 0.0)
+    """
+    return 0.0 if p_good is None else rates.bad_answer * (1 - p_good)
+
+
+def quality(rates: Rates, p_good: float | None) -> Cost:
+    """The same with its why.
 
     >>> quality(Rates(bad_answer=1000.0, second=1.0), 0.75)
     Cost(microusd=250.0, why='p_good 0.75')
     """
-    if p_good is None:
-        return NEUTRAL
-    return Cost(rates.bad_answer * (1 - p_good), f"p_good {p_good:.2f}")
+    return NEUTRAL if p_good is None else Cost(loss(rates, p_good), f"p_good {p_good:.2f}")

@@ -3,10 +3,11 @@
 import msgspec
 import pytest
 
-from policies.decide import assigned, decide
+from policies.decide import decide
 from policies.estimates import Calibration, Estimate
 from policies.experiments.plan import Margin
 from policies.facts import Facts
+from policies.field import assigned
 from policies.language.kept import keep, restored
 from policies.language.load import load_policy
 from policies.snapshot import ReplicaState, Snapshot

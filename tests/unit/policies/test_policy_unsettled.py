@@ -7,10 +7,11 @@ from deciding_world import LARGE, SMALL, choose, policy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.decide import decide, first_choices
+from policies.decide import decide, decide_on, first_choice
 from policies.decision import Call
 from policies.estimates import Estimate, Span
 from policies.facts import Facts
+from policies.field import field_of
 from policies.policy import Line, Policy, Route
 from policies.snapshot import ReplicaState, Snapshot
 from policies.unsettled import unsettled
@@ -95,7 +96,9 @@ def test_first_choices_are_those_of_whole_decisions(ends, small, large) -> None:
     world, built = Snapshot(replicas={"small": (small,), "large": (large,)}), policy()
     choices = [decide(built, ASK, estimate, world).choice for estimate in estimates]
     expected = [choice.model if isinstance(choice, Call) else "" for choice in choices]
-    assert first_choices(built, ASK, estimates, world) == expected
+    field = field_of(built, ASK, world)
+    assert [first_choice(field, estimate) for estimate in estimates] == expected
+    assert [decide_on(field, estimate).choice for estimate in estimates] == choices
 
 
 LOSS = st.floats(0.5, 6.0)

@@ -3,11 +3,12 @@
 import msgspec
 import pytest
 
-from policies.decide import assigned, decide
+from policies.decide import decide
 from policies.estimates import Calibration, Estimate
 from policies.experiments.plan import CANARY, CONTROL, Step
 from policies.experiments.rollout import ramped_to
 from policies.facts import Facts
+from policies.field import assigned
 from policies.language.kept import keep, restored
 from policies.language.load import load_policy
 from policies.shadows.plan import names_of, of_rollout
