@@ -85,7 +85,7 @@ def wanted_of(request: ChatRequest) -> Wanted:
     form = request.response_format or {}
     schema = (form.get("json_schema") or {}).get("schema") if form.get("type") == "json_schema" else None
     functions = [tool.get("function") or {} for tool in request.tools]
-    asked = [message.text for message in request.messages if message.role == "user"]
+    asked = [message.text for message in request.messages if message.role == "user" and message.text]
     return Wanted(
         question=asked[-1] if asked else "",
         json=form.get("type") in ("json_object", "json_schema"),

@@ -46,6 +46,12 @@ class Thinking(msgspec.Struct, tag="thinking", forbid_unknown_fields=True):
     signature: str = ""
 
 
+class RedactedThinking(msgspec.Struct, tag="redacted_thinking", forbid_unknown_fields=True):
+    """left out: only the model that wrote it can read it"""
+
+    data: str
+
+
 class Direct(msgspec.Struct, tag="direct", forbid_unknown_fields=True):
     """The model itself called, which is what happens unasked."""
 
@@ -62,15 +68,15 @@ class ToolUse(msgspec.Struct, tag="tool_use", forbid_unknown_fields=True):
 
 
 class ToolResult(msgspec.Struct, tag="tool_result", forbid_unknown_fields=True):
-    """a turn of role `tool`, text only; with `is_error` its words begin with `Error: `"""
+    """a turn of role `tool`; `image` is `[image 1]` there and the user's after it; with `is_error` it begins `Error: `"""
 
     tool_use_id: Annotated[str, Meta(min_length=1)]
-    content: str | list[Text] | None = None
+    content: str | list[Text | Image] | None = None
     is_error: bool | None = None
     cache_control: CacheControl = None
 
 
-Block = Text | Image | Thinking | ToolUse | ToolResult
+Block = Text | Image | Thinking | RedactedThinking | ToolUse | ToolResult
 
 
 class Turn(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,12 +1,24 @@
 """Turns of content blocks as turns of Chat Completions."""
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import msgspec
 
-from backends.dialects.anthropic_messages.body import Base64, Block, Image, Text, Thinking, ToolResult, ToolUse, Turn
+from backends.dialects.anthropic_messages.body import (
+    Base64,
+    Block,
+    Image,
+    RedactedThinking,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Turn,
+)
 from backends.dialects.faults import RequestFault
+from backends.dialects.pictured import image_called
 
 ChatTurn = dict[str, Any]
 
@@ -41,23 +53,29 @@ def _told(blocks: list[Block], at: str) -> Iterator[Text]:
 
 def _asked(blocks: list[Block], at: str) -> Iterator[ChatTurn]:
     rest: list[Text | Image] = []
+    pictured: list[Image] = []
     for index, block in enumerate(blocks):
         where = f"{at}.content[{index}]"
         if isinstance(block, ToolResult):
             if rest:
                 raise RequestFault(f"{where}: tool_result blocks come first in a turn.", where)
-            yield {"role": "tool", "tool_call_id": block.tool_use_id, "content": _result(block)}
+            yield {"role": "tool", "tool_call_id": block.tool_use_id, "content": _result(block, len(pictured))}
+            pictured += [part for part in block.content or "" if isinstance(part, Image)]
         elif isinstance(block, Text | Image):
             rest.append(block)
         else:
             raise RequestFault(f"{where}: a block of this type has no place in a turn of the user.", where)
+    rest = [*pictured, *rest]
     if rest or not blocks:
         texts = [block for block in rest if isinstance(block, Text)]
         yield {"role": "user", "content": content_of(texts) if texts == rest else [_part(block) for block in rest]}
 
 
-def _result(block: ToolResult) -> str | list[dict[str, Any]]:
-    texts = block.content if isinstance(block.content, list) else [Text(block.content or "")]
+def _result(block: ToolResult, shown: int) -> str | list[dict[str, Any]]:
+    """`shown` images of results before it are the user's in the same turn."""
+    parts = block.content if isinstance(block.content, list) else [Text(block.content or "")]
+    numbers = count(shown + 1)
+    texts = [part if isinstance(part, Text) else Text(image_called(next(numbers))) for part in parts]
     if block.is_error:
         texts = [Text(ERROR + texts[0].text), *texts[1:]] if texts else [Text(ERROR)]
     return content_of(texts)
@@ -75,7 +93,7 @@ def _answer(blocks: list[Block], at: str) -> ChatTurn:
             calls.append(_call(block))
         elif isinstance(block, Thinking):
             thoughts.append(block.thinking)
-        else:
+        elif not isinstance(block, RedactedThinking):
             where = f"{at}.content[{index}]"
             raise RequestFault(f"{where}: a block of this type has no place in a turn of the assistant.", where)
     content = content_of(texts) if texts else None if calls else ""

@@ -94,10 +94,10 @@ class FunctionCall(msgspec.Struct, tag="function_call", forbid_unknown_fields=Tr
 
 
 class CallOutput(msgspec.Struct, tag="function_call_output", forbid_unknown_fields=True):
-    """a turn of role `tool`, text only"""
+    """a turn of role `tool`; `input_image` is `[image 1]` there, and the user's after it"""
 
     call_id: Id
-    output: str | list[InputText]
+    output: str | list[InputText | InputImage]
     id: str | None = None
     status: Status | None = None
 

@@ -1,6 +1,7 @@
 """Items of `input` as turns of Chat Completions."""
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 from backends.dialects.faults import RequestFault
@@ -17,6 +18,7 @@ from backends.dialects.openai_responses.items import (
     Reasoning,
     Refusal,
 )
+from backends.dialects.pictured import image_called
 
 ChatTurn = dict[str, Any]
 
@@ -31,11 +33,16 @@ def chat_turns(items: Sequence[Item]) -> list[ChatTurn]:
     follow it, and calls come last.
     """
     turns: list[ChatTurn] = []
+    pictured: list[InputImage] = []
     for index, item in enumerate(items):
         at = f"input[{index}]"
         if isinstance(item, CallOutput):
-            turns.append({"role": "tool", "tool_call_id": item.call_id, "content": _output(item)})
-        elif isinstance(item, Reasoning):
+            turns.append({"role": "tool", "tool_call_id": item.call_id, "content": _output(item, len(pictured))})
+            pictured += [part for part in item.output if isinstance(part, InputImage)]
+            continue
+        _show(turns, pictured)
+        pictured = []
+        if isinstance(item, Reasoning):
             _think(turns, _thought(item))
         elif isinstance(item, FunctionCall):
             _call(turns, item)
@@ -43,7 +50,14 @@ def chat_turns(items: Sequence[Item]) -> list[ChatTurn]:
             _say(turns, _turn(item, at))
         else:
             turns.append(_turn(item, at))
+    _show(turns, pictured)
     return turns
+
+
+def _show(turns: list[ChatTurn], pictured: Sequence[InputImage]) -> None:
+    """The images of the results before, as the user's: between them they would have no place."""
+    if pictured:
+        turns.append({"role": "user", "content": [_part(part) for part in pictured]})
 
 
 def _think(turns: list[ChatTurn], thought: str) -> None:
@@ -78,8 +92,14 @@ def _thought(item: Reasoning) -> str:
     return "\n".join(part.text for part in item.content or item.summary)
 
 
-def _output(item: CallOutput) -> str | list[dict[str, Any]]:
-    return item.output if isinstance(item.output, str) else _texts(item.output)
+def _output(item: CallOutput, shown: int) -> str | list[dict[str, Any]]:
+    """`shown` images of results before it are the user's in the same turn."""
+    if isinstance(item.output, str):
+        return item.output
+    numbers = count(shown + 1)
+    return _texts(
+        [part if isinstance(part, InputText) else InputText(image_called(next(numbers))) for part in item.output]
+    )
 
 
 def _texts(parts: list[InputText]) -> str | list[dict[str, Any]]:

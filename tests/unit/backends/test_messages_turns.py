@@ -57,6 +57,38 @@ def test_images_count_and_go_along() -> None:
     assert sent(asked)[0]["content"][1] == {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 
 
+PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+
+
+def test_images_in_results_are_the_users_after_all_results_and_words_stand_where_they_were() -> None:
+    other = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
+    first = {**RESULT, "content": [TEXT, IMAGE, other]}
+    second = {**RESULT, "tool_use_id": "t2", "content": [IMAGE]}
+    asked = read(user(TEXT), assistant(USE, {**USE, "id": "t2"}), user(first, second, TEXT))
+
+    told = sent(asked)[2:]
+    assert [turn["role"] for turn in told] == ["tool", "tool", "user"]
+    assert [part["text"] for part in told[0]["content"]] == ["t", "[image 1]", "[image 2]"]
+    assert told[1]["content"] == "[image 3]"
+    data = {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA=="}}
+    assert told[2]["content"] == [PICTURE, data, PICTURE, {"type": "text", "text": "t"}]
+    assert [turn.images for turn in asked.messages[2:]] == [0, 0, 3]
+
+
+def test_a_failed_result_with_an_image_says_both() -> None:
+    asked = read(user(TEXT), assistant(USE), user({**RESULT, "content": [IMAGE], "is_error": True}))
+    assert sent(asked)[2:] == [
+        {"role": "tool", "tool_call_id": "t1", "content": "Error: [image 1]"},
+        {"role": "user", "content": [PICTURE]},
+    ]
+
+
+def test_what_only_another_model_can_read_is_left_out() -> None:
+    hidden = {"type": "redacted_thinking", "data": "eA=="}
+    assert sent(read(user(TEXT), assistant(hidden, TEXT), user(TEXT)))[1] == {"role": "assistant", "content": "t"}
+    assert read(user(TEXT), assistant(hidden, TEXT), user(TEXT)).unmapped is None
+
+
 def test_calls_without_words_have_no_content() -> None:
     assert sent(read(user(TEXT), assistant(USE), user(RESULT)))[1]["content"] is None
 

@@ -47,6 +47,20 @@ def test_what_the_assistant_did_in_one_go_is_one_turn(asked: list[Any], told: li
     assert turns_of(USER, *asked) == [USER, *({"role": "assistant", **turn} for turn in told)]
 
 
+def test_images_in_results_are_the_users_after_all_results_and_words_stand_where_they_were() -> None:
+    image = {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "low"}
+    text = {"type": "input_text", "text": "t"}
+    two = [{**OUTPUT, "output": [text, image]}, {**OUTPUT, "call_id": "c2", "output": [image]}]
+    told = turns_of(USER, CALL, {**CALL, "call_id": "c2"}, *two, SAID)
+
+    assert [turn["role"] for turn in told] == ["user", "assistant", "tool", "tool", "user", "assistant"]
+    assert [part["text"] for part in told[2]["content"]] == ["t", "[image 1]"]
+    assert told[3]["content"] == "[image 2]"
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "low"}}
+    assert told[4]["content"] == [picture, picture]
+    assert turns_of(USER, CALL, two[0])[-1] == {"role": "user", "content": [picture]}
+
+
 def test_a_call_after_a_result_begins_a_turn_of_its_own() -> None:
     told = turns_of(USER, CALL, OUTPUT, {**CALL, "call_id": "c2"}, {**OUTPUT, "call_id": "c2"})
 
@@ -105,8 +119,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         },
         "tool_choice.tools",
     ),
-    "a picture as a result": (
-        {"input": [{**OUTPUT, "output": [{"type": "input_image", "image_url": "u"}]}]},
+    "a file as a result": (
+        {"input": [{**OUTPUT, "output": [{"type": "input_file", "file_data": "d"}]}]},
         "input[0].output[0].type",
     ),
     "a picture by its id": (
