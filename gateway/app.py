@@ -18,7 +18,7 @@ from gateway.pages import Page
 from gateway.request.chat import ChatEndpoint
 from gateway.request.ingress import Receive, Scope, Send, read_headers
 from gateway.request.reply import one_line, send_error, send_head
-from gateway.request.whose import MESSAGES, PLAIN, dialect_of, tidy
+from gateway.request.whose import MESSAGES, PLAIN, ROUTE, dialect_of, routing_path, tidy
 from gateway.worker import publish
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -52,15 +52,12 @@ class Routes:
     def __init__(self, gateway: Gateway, keep: Keep | None) -> None:
         self._gateway = gateway
         self._keep = keep
-        responses, completions, embeddings = OpenAIResponses(), OpenAICompletions(), OpenAIEmbeddings()
+        dialects = (PLAIN, MESSAGES, OpenAIResponses(), OpenAICompletions(), OpenAIEmbeddings())
         self._table: Mapping[str, Mapping[str, App]] = {
-            PLAIN.path: {"POST": ChatEndpoint(gateway, PLAIN)},
-            MESSAGES.path: {"POST": ChatEndpoint(gateway, MESSAGES)},
+            **{dialect.path: {"POST": ChatEndpoint(gateway, dialect)} for dialect in dialects},
             f"{MESSAGES.path}/count_tokens": {"POST": self._page(count_tokens)},
-            responses.path: {"POST": ChatEndpoint(gateway, responses)},
-            completions.path: {"POST": ChatEndpoint(gateway, completions)},
-            embeddings.path: {"POST": ChatEndpoint(gateway, embeddings)},
-            "/v1/route": {"POST": self._page(pages.route)},
+            ROUTE: {"POST": self._page(pages.route(PLAIN))},
+            **{routing_path(dialect.path): {"POST": self._page(pages.route(dialect))} for dialect in dialects},
             "/v1/feedback": {"POST": self._page(FeedbackPage(gateway.limits.feedback_per_minute))},
             "/v1/worker/events": {"GET": self._page(publish.Events())},
             "/v1/worker/load": {"GET": self._page(publish.load)},

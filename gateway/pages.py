@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
-from backends.dialects.openai_chat.request import read_chat
+from backends.dialects.dialect import Dialect
 from gateway.control.health import Health, Verdict, health_of, verdict_of
 from gateway.errors import NotFound, Unauthorised
 from gateway.house import Gateway
+from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.faults import from_reject
 from gateway.request.identity import Principal
@@ -75,13 +76,23 @@ async def metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send) 
     await send_whole(send, 200, page, NO_CACHE, OPENMETRICS_CONTENT_TYPE if exemplars else METRICS_CONTENT_TYPE)
 
 
-async def route(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    """The decision for a chat request, with its facts, estimate, candidates and reasons; as text for who asks for that.
+def route(dialect: Dialect) -> Page:
+    """What would happen to a request of this dialect."""
+
+    async def page(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
+        await tell_route(gateway, dialect, scope, receive, send)
+
+    return page
+
+
+async def tell_route(gateway: Gateway, dialect: Dialect, scope: Scope, receive: Receive, send: Send) -> None:
+    """The decision with its facts, estimate, candidates and reasons; as text for who asks for that.
 
     Nothing is generated, no load is claimed, and no line learns of it.
     """
     principal, headers = who_asks(gateway, scope)
-    request = await read_request(receive, gateway.limits, read_chat)
+    request = await read_request(receive, gateway.limits, dialect.read)
+    request = with_head(request, headers, scope["query_string"])
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world, fresh_request_id())
     if headers.get("accept", "").startswith("text/plain"):

@@ -160,3 +160,60 @@ async def test_a_request_that_could_forge_lines_of_text_does_not(asked: Asked) -
     answer = await client.post("/v1/route", content=body, headers={"accept": "text/plain"})
 
     assert [line for line in answer.text.splitlines() if line.startswith("answer")] == []
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "/chat/completions": HI,
+    "/messages": {**HI, "max_tokens": 9},
+    "/responses": {"input": "hi"},
+    "/completions": {"prompt": "hi"},
+    "/embeddings": {"input": "hi"},
+}
+FAULTY: dict[str, dict[str, Any]] = {
+    "/chat/completions": {"messages": 7},
+    "/messages": HI,
+    "/responses": {"input": 7},
+    "/completions": {"prompt": {}},
+    "/embeddings": {"input": 7},
+}
+
+
+@pytest.mark.parametrize("path", WAYS)
+async def test_every_dialect_is_told_what_its_own_request_then_gets(asked: Asked, path: str) -> None:
+    _, upstream, client = asked
+
+    told = await client.post(f"/v1/route{path}", json={"model": "auto", **WAYS[path]})
+    assert upstream.received == []
+    answer = await client.post(f"/v1{path}", json={"model": "auto", **WAYS[path]})
+
+    whole = told.json()
+    assert told.status_code == 200, told.text
+    assert whole["decision"]["route"] == answer.headers.get("x-turnout-route", "")
+    assert whole["decision"]["reason"] == answer.headers.get("x-turnout-reason", whole["decision"]["reason"])
+    if path not in ("/completions", "/embeddings"):  # the fake server behind answers chats
+        assert (whole["status"], whole["decision"]["steps"][0]["model"]) == (200, answer.headers["x-turnout-model"])
+
+
+@pytest.mark.parametrize("path", FAULTY)
+async def test_every_dialect_is_refused_in_its_own_words(asked: Asked, path: str) -> None:
+    _, _, client = asked
+
+    told = await client.post(f"/v1/route{path}", json={"model": "auto", **FAULTY[path]})
+    answer = await client.post(f"/v1{path}", json={"model": "auto", **FAULTY[path]})
+
+    ids = {"request_id": None}
+    assert told.status_code == answer.status_code == 400
+    assert {**told.json(), **ids} == {**answer.json(), **ids}
+
+
+@pytest.mark.parametrize("path", ["/v1/route/", "/v1/v1/route/messages", "/v1/route/messages/"])
+async def test_what_people_write_is_understood(asked: Asked, path: str) -> None:
+    _, _, client = asked
+
+    assert (await client.post(path, json={"model": "auto", **WAYS["/messages"]})).status_code == 200
+
+
+async def test_other_paths_beneath_it_are_none(asked: Asked) -> None:
+    _, _, client = asked
+
+    assert (await client.post("/v1/route/models", json={})).status_code == 404
