@@ -17,6 +17,7 @@ RouterError                 whose fault          code                          s
 │  ├─ BadEncoding                                unsupported_encoding          415     never        invalid_request_error
 │  ├─ HeadersTooLarge                            headers_too_large             431     never        invalid_request_error
 │  ├─ TooOften                                   rate_limited                  429     safe         rate_limit_error
+│  ├─ OverBudget                                 over_budget                   429     safe         rate_limit_error
 │  ├─ TooLong                                    context_length_exceeded       400     never        invalid_request_error
 │  ├─ Unsupported                                unsupported_content           400     never        invalid_request_error
 │  └─ Left                                       client_left                   499     never        (nobody reads it)
@@ -44,6 +45,7 @@ RouterError                 whose fault          code                          s
 """
 
 from collections.abc import Mapping
+from math import ceil
 from typing import ClassVar, Literal
 
 Retry = Literal["safe", "maybe_sent", "never"]
@@ -51,6 +53,10 @@ Retry = Literal["safe", "maybe_sent", "never"]
 
 UNSUPPORTED = "unsupported_parameter"
 """Code of a BadRequest for what the model that was to answer cannot do."""
+
+
+LONGEST_WAIT_S = 60.0
+"""What a client library waits for by itself; beyond it, it is told not to try."""
 
 
 class RouterError(Exception):
@@ -149,6 +155,22 @@ class HeadersTooLarge(ClientFault):
 
 class TooOften(ClientFault):
     code, status, retry, type = "rate_limited", 429, "safe", "rate_limit_error"
+
+
+class OverBudget(ClientFault):
+    """A budget has too little left. `again_in_s` is when it has more; None: never, for this much."""
+
+    code, status, type = "over_budget", 429, "rate_limit_error"
+    retry: Retry = "safe"
+
+    def __init__(self, message: str, *, param: str | None = None, again_in_s: float | None = None) -> None:
+        super().__init__(message, param=param)
+        if again_in_s is None:
+            self.retry = "never"
+        else:
+            self.headers["retry-after"] = str(max(1, ceil(again_in_s)))
+        if again_in_s is None or again_in_s > LONGEST_WAIT_S:
+            self.headers["x-should-retry"] = "false"
 
 
 class TooLong(ClientFault):
@@ -271,7 +293,7 @@ def reply_headers(error: RouterError) -> dict[str, str]:
     >>> reply_headers(KeyRefused("no"))
     {'x-should-retry': 'false'}
     """
-    if error.status >= 500 and error.retry == "never":
+    if (error.status == 429 or error.status >= 500) and error.retry == "never":
         return {"x-should-retry": "false"} | error.headers
     if error.status in (429, 503) and not isinstance(error, Rejected):
         return {"retry-after": "1"} | error.headers

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from gateway.budgets.ledger import Ledger
 from gateway.control.lines import Lines
 from gateway.decisions.log import DecisionLog
 from gateway.experiments.keeper import Keeper
@@ -20,7 +21,8 @@ from gateway.telemetry.observe import Observer
 class Gateway:
     """A reload replaces `live` and `identity`, each as a whole. `last_problem` is what kept the last one back. `lines` keeps
     the targets of the policy in force. `decisions` keeps what was decided, None where nobody asked for that; `experiments`
-    keeps what they show, and `shadows` asks others the same. `store` is what gateways share, None where this one is alone."""
+    keeps what they show, and `shadows` asks others the same. `budgets` are the accounts of every policy. `store` is what
+    gateways share, None where this one is alone."""
 
     settings: Settings
     live: Live
@@ -32,6 +34,7 @@ class Gateway:
     decisions: DecisionLog | None = None
     experiments: Keeper = field(default_factory=lambda: Keeper(time.time))
     shadows: Shadows | None = None
+    budgets: Ledger = field(default_factory=lambda: Ledger(time.time))
     store: SharedStore | None = None
     last_problem: str = ""
     started_at: int = field(default_factory=lambda: int(time.time()))

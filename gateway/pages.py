@@ -16,6 +16,7 @@ from gateway.request.ingress import Receive, Scope, Send, read_headers, refuse_e
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
+from gateway.request.reserve import foreseen
 from gateway.route_text import route_text
 from gateway.telemetry.observe import (
     METRICS_CONTENT_TYPE,
@@ -95,6 +96,7 @@ async def tell_route(gateway: Gateway, dialect: Dialect, scope: Scope, receive: 
     request = with_head(request, headers, scope["query_string"])
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world, fresh_request_id())
+        judged = await foreseen(owner.live, request, principal, headers, judged, gateway.budgets)
     if headers.get("accept", "").startswith("text/plain"):
         text = route_text(judged.decision, judged.estimate)
         return await send_whole(send, 200, f"{text}\n".encode(), NO_CACHE, TEXT)

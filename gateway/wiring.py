@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.budgets.ledger import Ledger
 from gateway.control.reload import Reloader
 from gateway.control.upkeep import Keep, Upkeep
 from gateway.decisions.log import DecisionLog
@@ -81,6 +82,7 @@ def build_gateway(settings: Settings) -> Built:
         observer=observer,
         decisions=decisions,
         experiments=experiments,
+        budgets=open_budgets(sharing),
         store=sharing.store,
     )
     rollouts = Rollouts(lambda: experiments.shadowed, experiments.compared, gateway.world)
@@ -91,7 +93,8 @@ def build_gateway(settings: Settings) -> Built:
     shadows.policy_loaded(live)
     reloader = Reloader(gateway, path, builder.opened, text)
     keepers = () if decisions is None else (decisions.aclose,)
-    closers = (shadows.aclose, builder.aclose, experiments.aclose, sharing.aclose, *keepers, gateway.observer.aclose)
+    ours = (shadows.aclose, builder.aclose, experiments.aclose, gateway.budgets.aclose, sharing.aclose)
+    closers = (*ours, *keepers, gateway.observer.aclose)
     beside = {
         **sharing.tasks(),
         **watching(gateway, builder, sharing),
@@ -181,6 +184,17 @@ def shared_evidence(sharing: Sharing, me: str) -> Shared | None:
     return SharedEvidence(sharing.store, me)
 
 
+def open_budgets(sharing: Sharing) -> Ledger:
+    """In memory, or a copy of what gateways share."""
+    if sharing.store is None:
+        return Ledger(time.time)
+    from gateway.state.shared_budgets import SharedBudgets
+    from gateway.state.store import Store
+
+    assert isinstance(sharing.store, Store)
+    return Ledger(time.time, SharedBudgets(sharing.store, secrets.token_hex(8)))
+
+
 def shared_purse(sharing: Sharing) -> Common | None:
     if sharing.store is None:
         return None
@@ -236,6 +250,7 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
         raise BadSettings(f"telemetry: {error}") from None
     dialects = {model.name: model.dialect for model in policy.every_model}
     routes = [route.name for route in policy.routes]
-    shadows = names_of(policy.shadows, policy.experiments)
-    observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects, shadows=shadows)
+    shadows, budgets = names_of(policy.shadows, policy.experiments), [budget.name for budget in policy.budgets]
+    tried = policy.experiments
+    observer.policy_loaded(policy.hash, routes, dialects, tried, dialects, shadows=shadows, budgets=budgets)
     return observer

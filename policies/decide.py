@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from policies.budgets.afford import afforded
 from policies.decision import Call, Candidate, Decision, Dropped, Reject, Term
 from policies.escalate.holding import holding
 from policies.estimates import Estimate
@@ -26,7 +27,19 @@ def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
 def decide_on(field: Field, estimate: Estimate) -> Decision:
     """The same, of a field that others may have looked at before."""
     decision = decide_in(field, estimate)
+    if field.snapshot.budgets:
+        decision = within_budgets(field, decision, estimate)
     return msgspec.structs.replace(decision, assignments=field.assignments) if field.assignments else decision
+
+
+def within_budgets(field: Field, decision: Decision, estimate: Estimate) -> Decision:
+    """Where too little is left for it, a lesser model answers, or nobody."""
+    facts, snapshot = field.facts, field.snapshot
+
+    def again(lesser: Policy) -> Decision:
+        return decide_by(lesser, facts, estimate, snapshot)
+
+    return afforded(field.policy, decision, facts, snapshot.budgets, now=snapshot.now, again=again)
 
 
 def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:

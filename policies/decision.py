@@ -30,7 +30,8 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """A model, or one replica of it, that is no candidate; `filter` is route, allowed, can, dialect, fits or healthy."""
+    """A model, or one replica of it, that is no candidate; `filter` is route, allowed, can, dialect, fits, healthy or
+    budget."""
 
     model: str
     filter: str
@@ -62,15 +63,18 @@ RejectCode = Literal[
     "context_length_exceeded",
     "unsupported_content",
     "unavailable",
+    "over_budget",
 ]
 
 
 class Reject(msgspec.Struct, frozen=True, tag="reject"):
-    """Nobody may answer. `param` names the field of the request at fault, or ""."""
+    """Nobody may answer. `param` names the field of the request at fault, or "". `again_in_s` is when asking again may help,
+    None where that is not known, or never."""
 
     code: RejectCode
     message: str
     param: str = ""
+    again_in_s: float | None = None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +84,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     `unheld` says why the escalation of the route has nothing to do here, or is "". `line` is what parted the tiers, None
     where the route does not choose by difficulty. On a route that explores, `propensity` is the chance of each model that
     had one to be asked first, over all draws; `instead_of` is who would have been asked had the choice not been drawn, or "".
-    `assignments` are the experiments that it is part of, with their variants.
+    `assignments` are the experiments that it is part of, with their variants. `over_budget` is the budget that had too little
+    left, so that another model answers, or nobody; or "".
     """
 
     steps: tuple[Call | Reject, ...]
@@ -96,6 +101,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     propensity: Mapping[str, float] = {}
     instead_of: str = ""
     assignments: tuple[Assignment, ...] = ()
+    over_budget: str = ""
 
     @property
     def probability(self) -> float:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from policies.budgets.plan import Budget
 from policies.catalogue import Model, Price
 from policies.escalate.plan import Escalation
 from policies.experiments.enrol import arm_of
@@ -149,7 +150,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     no route chooses by difficulty. `remember_s` is how long the lines of earlier turns of a conversation are honoured.
     `id_from` says, in the order in which they are tried, where a request names its conversation.
     `arms` are the policies of variants that change something, by what `experiments.enrol.arm_of` calls them. `shadows` are
-    asked the same after the answer; no decision hangs on them.
+    asked the same after the answer; no decision hangs on them. `budgets` all apply to every request.
     """
 
     hash: str
@@ -168,6 +169,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     experiments: tuple[Experiment, ...] = ()
     arms: Mapping[str, "Policy"] = {}
     shadows: tuple[Shadow, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
     def redrawn(self, lines: Mapping[str, Line]) -> "Policy":
         """The same policy with these lines, by route. Whoever has a decision and its line can so decide again.

@@ -34,7 +34,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     `escalations_off` says for each route whose escalation does not pay why it is left alone for a while. `experiments`
     says for each experiment that is over which variant everybody gets; `ramps` of those whose weights were changed while they
-    ran what followed the file's, the weights in force last.
+    ran what followed the file's, the weights in force last. `budgets` says, where it was asked, what the accounts of the
+    request have left, by budget and in its unit; None where that cannot be told and nobody may be answered without.
     """
 
     replicas: Mapping[str, tuple[ReplicaState, ...]]
@@ -43,3 +44,4 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     escalations_off: Mapping[str, str] = {}
     experiments: Mapping[str, str] = {}
     ramps: Mapping[str, tuple[Mapping[str, float], ...]] = {}
+    budgets: Mapping[str, int | None] = {}

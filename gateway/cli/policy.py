@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from gateway.cli.terminal import fail, say, show_table
@@ -17,13 +19,16 @@ from gateway.request.identity import BadSettings
 from gateway.settings import Settings, read_secret
 from gateway.shadows.libraries import refuse_missing
 from gateway.wiring import read_policy
+from policies.budgets.afford import of
+from policies.budgets.plan import Budget
 from policies.decide import decide
-from policies.decision import Decision, Reject
+from policies.decision import Call, Decision, Reject
 from policies.estimates import Estimate
 from policies.experiments.assign import shares
 from policies.experiments.plan import Experiment, Step
 from policies.explain import Row, held_back, told_by
 from policies.explain import explain as explain_rows
+from policies.facts import Facts
 from policies.language.load import load_policy
 from policies.language.own_tests import facts_of, turns_of, world
 from policies.language.schema import json_schema
@@ -88,19 +93,26 @@ def explain(
     tools: Annotated[int | None, typer.Option(help="number of tools")] = None,
     images: Annotated[int | None, typer.Option(help="number of images")] = None,
     down: Annotated[list[str] | None, typer.Option(help="a model that cannot be reached; again for more")] = None,
+    spent: Annotated[list[str] | None, typer.Option(help="a budget that has nothing left; again for more")] = None,
 ) -> None:
     """Decide on a request without sending it: the estimate, every candidate with its expected cost, and the reasons.
 
     Exit code 1 when nobody may answer, 2 when the policy has problems.
     """
     told = {"turns": text, "model": model, "tenant": tenant, "tenant.plan": plan, "prompt_tokens": prompt_tokens}
-    told |= {"tools": tools, "images": images, "down": down or None}
+    told |= {"tools": tools, "images": images, "down": down or None, "spent": spent or None}
     given = Given.model_validate({key: value for key, value in told.items() if value is not None})
     with opened(policy) as found:
-        facts, seen = facts_of(given), world(found.policy, given)
+        facts = facts_of(given)
+        seen = msgspec.structs.replace(world(found.policy, given), now=time.time())
         estimate = found.reader.estimate(turns_of(given), lambda span: unsettled(found.policy, facts, span, seen))
         decision = decide(found.policy, facts, estimate, seen)
     _show(decision, estimate)
+    if found.policy.budgets and isinstance(decision.choice, Call):
+        head = ("budget", "limit", "for each", "set aside", "when spent")
+        show_table(
+            "budgets", head, [_budget_row(budget, found.policy, decision, facts) for budget in found.policy.budgets]
+        )
     if isinstance(decision.choice, Reject):
         raise typer.Exit(REFUSED)
 
@@ -174,6 +186,13 @@ def _shadow_row(shadow: Shadow) -> tuple[str, str, str, str, str, str]:
         "free" if cap is None else f"${cap / 1e6:g}",
         ", ".join(shadow.compare),
     )
+
+
+def _budget_row(budget: Budget, policy: Policy, decision: Decision, facts: Facts) -> tuple[str, str, str, str, str]:
+    amount = of(policy, decision, facts).of(budget)
+    aside = dollars(amount) if budget.unit == "microusd" else f"{amount} tokens"
+    lesser = f"downgrade to {budget.downgrade_to}" if budget.downgrade_to else "reject"
+    return budget.name, budget.told, "everybody" if budget.per == "all" else budget.per, aside, lesser
 
 
 def _rollout_row(rollout: Experiment) -> tuple[str, str, str, str]:

@@ -121,7 +121,8 @@ class Reloader:
             gateway.shadows.policy_loaded(fresh)
         dialects = {model.name: model.dialect for model in policy.every_model}
         routes, shadows = [route.name for route in policy.routes], names_of(policy.shadows, policy.experiments)
-        gateway.observer.policy_loaded(policy.hash, routes, dialects, policy.experiments, dialects, shadows=shadows)
+        budgets, tried = [budget.name for budget in policy.budgets], policy.experiments
+        gateway.observer.policy_loaded(policy.hash, routes, dialects, tried, dialects, shadows=shadows, budgets=budgets)
         log.info("policy %s (%s) is in force", policy.name, policy.hash)
         if self._retiring is not None:
             self._retiring.create_task(old.retire(), name=f"retire-policy-{old.policy.hash}")

@@ -22,6 +22,7 @@ from gateway.request.job import Drive
 from gateway.request.judge import Judged, judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_error
+from gateway.request.reserve import reserve
 from gateway.request.settle import Books
 from gateway.request.told import told
 from gateway.request.watch import ClientWatch
@@ -127,6 +128,9 @@ class ChatEndpoint:
         live, world, books = owner.live, self._gateway.world, visit.books
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world, books.request_id)
+        if live.arm(judged.decision.assignments).policy.budgets:
+            ledger, headers = self._gateway.budgets, visit.headers
+            judged = await reserve(live, request, principal, headers, judged, ledger=ledger, owner=owner, books=books)
         visit.judged, visit.experiments = judged, live.policy.experiments
         if self._gateway.shadows is not None:
             visit.drawn = self._gateway.shadows.drawn(live, visit, request, judged, principal.salt)

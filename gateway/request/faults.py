@@ -19,6 +19,7 @@ from gateway.errors import (
     ModelForbidden,
     NoFirstToken,
     NoRoute,
+    OverBudget,
     Overloaded,
     Rejected,
     RouterError,
@@ -41,6 +42,7 @@ OF_REJECT: Mapping[RejectCode, type[RouterError]] = {
     "context_length_exceeded": TooLong,
     "unsupported_content": Unsupported,
     "unavailable": Unavailable,
+    "over_budget": OverBudget,
 }
 
 OF_KIND: Mapping[Kind, tuple[type[UpstreamFault] | type[TooLong], Failure]] = {
@@ -67,6 +69,8 @@ def from_reject(reject: Reject) -> RouterError:
     """A sentence, unless it begins with the name of a field."""
     names_field = bool(reject.param) and reject.message.startswith(reject.param)
     message = reject.message if names_field else sentence(reject.message)
+    if reject.code == "over_budget":
+        return OverBudget(message, again_in_s=reject.again_in_s, param=reject.param or None)
     return OF_REJECT[reject.code](message, param=reject.param or None)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping
+from typing import Protocol
 
 from backends.errors import UpstreamError
 from backends.messages import Usage
@@ -54,15 +55,26 @@ class Attempt:
                 await self._answer.aclose()
 
 
-class Owner:
-    """A request's hold on the policy in force, and on the attempt under way. Use as `async with`."""
+class Reserved(Protocol):
+    """What was set aside for a request in its budgets."""
 
-    __slots__ = ("_attempt", "_observation", "_taken", "attempts", "live")
+    def covers(self, call: Call) -> None: ...
+
+    def covers_beside(self, call: Call) -> None: ...
+
+    def settle(self) -> None: ...
+
+
+class Owner:
+    """A request's hold on the policy in force, on the attempt under way, and on its budgets. Use as `async with`."""
+
+    __slots__ = ("_attempt", "_observation", "_reserved", "_taken", "attempts", "live")
 
     def __init__(self, live: Live, observation: Observation) -> None:
         self.live = self._taken = live
         self._observation = observation
         self._attempt: Attempt | None = None
+        self._reserved: Reserved | None = None
         self.attempts = 0
 
     async def __aenter__(self) -> "Owner":
@@ -73,15 +85,23 @@ class Owner:
         """The policy in force that was taken, or an arm of it: whose replicas are asked."""
         self.live = arm
 
+    def holds(self, reserved: Reserved) -> None:
+        """Settled when the request is over, however that comes."""
+        self._reserved = reserved
+
     def attempt(self, call: Call, prepared: Prepared, resident_tokens: int | None = None) -> Attempt:
         """Claims the replica at once. `resident_tokens` of the prompt are believed to be there."""
         self.attempts += 1
+        if self._reserved is not None:
+            self._reserved.covers(call)
         observation = self._observation.attempt(call, self.attempts, resident_tokens)
         self._attempt = Attempt(self.live.replica(call), prepared, observation, resident_tokens or 0)
         return self._attempt
 
     def aside(self, call: Call, prepared: Prepared) -> Attempt:
         """An attempt beside the latest one; whoever takes it ends it."""
+        if self._reserved is not None:
+            self._reserved.covers_beside(call)
         observation = self._observation.attempt(call, self.attempts + 1, None)
         return Attempt(self.live.replica(call), prepared, observation)
 
@@ -97,3 +117,5 @@ class Owner:
                 await self._attempt.end("cancelled", None)
         finally:
             self._taken.leave()
+            if self._reserved is not None:
+                self._reserved.settle()

@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 
 from backends.messages import Delta, Event, Finish, FinishReason, ToolCall, Usage, Whole, Wire
+from gateway.budgets.told import Budgeted
 from gateway.errors import RouterError
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.catalogue import Price
@@ -117,6 +118,7 @@ class Books:
     beside: Call | None = None
     beside_usage: Usage | None = None
     beside_microusd: int = 0
+    budgeted: Budgeted | None = None
     shows_candidates: bool = False
     began_at: float = field(default_factory=time.perf_counter)
 
@@ -199,4 +201,5 @@ class Books:
             beside=self.beside,
             beside_usage=self.beside_usage,
             beside_microusd=self.beside_microusd,
+            budgeted=self.budgeted,
         )

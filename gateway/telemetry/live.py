@@ -53,9 +53,10 @@ class LiveObserver:
         dialects: Mapping[str, str] = NO_DIALECTS,
         *,
         shadows: Iterable[str] = (),
+        budgets: Iterable[str] = (),
     ) -> None:
         self._tracing.dialects = dialects
-        self._metrics.policy_loaded(policy_hash, routes, models, experiments, shadows=shadows)
+        self._metrics.policy_loaded(policy_hash, routes, models, experiments, shadows=shadows, budgets=budgets)
 
     def policy_refused(self) -> None:
         self._metrics.policy_refused()

@@ -9,6 +9,7 @@ import msgspec
 import structlog
 
 from gateway.request.settlement import Settlement
+from gateway.telemetry import budgets
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.redact import Redactor
 from policies.decision import Call
@@ -72,6 +73,7 @@ def line(settlement: Settlement, trace_id: str) -> dict[str, Field]:
         **_decision(settlement),
         **_cost(settlement),
         **_judged(settlement),
+        **budgets.line(settlement),
     }
 
 

@@ -7,6 +7,7 @@ from math import prod
 from threading import Lock
 
 from backends.messages import Usage
+from gateway.budgets.told import Budgeted
 from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 from gateway.telemetry.outcome import outcome
@@ -46,6 +47,7 @@ class Metrics:
             "experiments": set(),
             "variants": set(),
             "shadows": set(),
+            "budgets": set(),
         }
         self._seed()
 
@@ -62,12 +64,13 @@ class Metrics:
         experiments: Iterable[Experiment] = (),
         *,
         shadows: Iterable[str] = (),
+        budgets: Iterable[str] = (),
     ) -> None:
         """Take the names of a policy that is now in force."""
         tried = tuple(experiments)
         variants = [variant.name for experiment in tried for variant in experiment.variants]
         named = (("experiments", [experiment.name for experiment in tried]), ("variants", variants))
-        for kind, fresh in (("routes", routes), ("models", models), ("shadows", shadows), *named):
+        for kind, fresh in (("routes", routes), ("models", models), ("shadows", shadows), ("budgets", budgets), *named):
             room = MAX_NAMES - len(self._known[kind])
             self._known[kind].update([name for name in fresh if name not in self._known[kind]][:room])
         self._series[names.POLICY_INFO].only(policy_hash)
@@ -136,6 +139,8 @@ class Metrics:
             self._used(settlement.usage, model)
         if settlement.judgement:
             self.judged(settlement)
+        if settlement.budgeted is not None:
+            self._budgeted(settlement.budgeted)
         for found in decision.assignments if decision else ():
             self._tried(found, settlement, ended)
 
@@ -146,6 +151,11 @@ class Metrics:
             self._series[names.TRIED_SPEND].record(settlement.microusd, *labels)
         if settlement.ttft_ms is not None:
             self._series[names.TRIED_TTFT].record(settlement.ttft_ms / 1e3, *labels)
+
+    def _budgeted(self, told: Budgeted) -> None:
+        self._series[names.RESERVED].record(1, told.result, told.by)
+        if told.spent:
+            self._series[names.TURNED_AWAY].record(1, self._name("budgets", told.spent), told.result)
 
     def judged(self, settlement: Settlement) -> None:
         """An answer that was held back: what became of it, and what was given up."""

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from backends.errors import Kind
+from gateway.budgets.told import By, Result
 from gateway.request.settlement import Judgement
 from gateway.shadows.chapter import RESULTS
 
@@ -17,8 +18,11 @@ SCOPE = "turnout"
 """The instrumentation scope of all spans."""
 
 # Spans: SERVER `{method} {route}`; INTERNAL ROUTE_SPAN; one CLIENT (INTERNAL in this process) `chat {model}` (or
-# `embeddings {model}`) an attempt; INTERNAL ESCALATE_SPAN where an answer was given up.
+# `embeddings {model}`) an attempt; INTERNAL ESCALATE_SPAN where an answer was given up; INTERNAL RESERVE_SPAN and SETTLE_SPAN
+# where there are budgets.
 ROUTE_SPAN = "route"
+RESERVE_SPAN = "budget.reserve"
+SETTLE_SPAN = "budget.settle"
 ESCALATE_SPAN = "escalate"
 CHAT = "chat"
 EMBEDDINGS = "embeddings"
@@ -85,6 +89,16 @@ ABANDONED_MODEL = "router.abandoned.model"
 ABANDONED_TOKENS = "router.abandoned.output_tokens"
 ABANDONED_MICROUSD = "router.abandoned.spend_microusd"
 
+# Of its budgets. Was there room for it, and what did it take?
+BUDGET = "router.budget"
+BUDGETS = "router.budget.names"
+BUDGET_RESULT = "router.budget.result"
+BUDGET_BY = "router.budget.by"
+BUDGET_SPENT = "router.budget.spent"
+RESERVED_MICROUSD = "router.budget.reserved_microusd"
+RESERVED_TOKENS = "router.budget.reserved_tokens"
+SPENT_TOKENS = "router.budget.tokens"
+
 # Of one attempt. Who was asked, how long did it think, what did it compute, how did it end?
 OPERATION = "gen_ai.operation.name"
 PROVIDER = "gen_ai.provider.name"
@@ -125,6 +139,12 @@ ESTIMATES = ("answered", "abstained")
 JUDGED: tuple[str, ...] = tuple(word for word in get_args(Judgement) if word)
 """kept: good enough; over_limit: sent though it was not; escalated: given up; turned_back: given up, and sent after all."""
 
+BUDGET_RESULTS: tuple[str, ...] = get_args(Result)
+"""reserved: there was room; downgraded: a lesser model answered; refused: nobody did."""
+
+BUDGET_SAID_BY: tuple[str, ...] = get_args(By)
+"""memory: this process, which is alone; store: what gateways share; local_share: this process, while that is away."""
+
 EXEMPLAR = "trace_id"
 """The one label of an exemplar: a trace that was kept."""
 
@@ -147,7 +167,7 @@ class Label(msgspec.Struct, frozen=True):
 
     name: str
     values: tuple[str, ...] = ()
-    of_policy: Literal["", "routes", "models", "replicas", "experiments", "variants", "shadows"] = ""
+    of_policy: Literal["", "routes", "models", "replicas", "experiments", "variants", "shadows", "budgets"] = ""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -171,6 +191,7 @@ BY_KIND = Label(ERROR_TYPE, KINDS)
 BY_EXPERIMENT = Label(EXPERIMENT, of_policy="experiments")
 BY_VARIANT = Label(VARIANT, of_policy="variants")
 BY_SHADOW = Label(SHADOW, of_policy="shadows")
+BY_BUDGET = Label(BUDGET, of_policy="budgets")
 
 REQUESTS = Metric(
     "router.requests", "counter", "", "How many requests, and how did they end?", (BY_ROUTE, BY_MODEL, BY_OUTCOME)
@@ -271,6 +292,20 @@ ABANDONED_SPEND = Metric(
     "What of the spend went into answers that were given up?",
     (BY_ROUTE, BY_ASKED_MODEL),
 )
+RESERVED = Metric(
+    "router.budget.requests",
+    "counter",
+    "",
+    "How many requests did budgets have room for, and by whose word?",
+    (Label(BUDGET_RESULT, BUDGET_RESULTS), Label(BUDGET_BY, BUDGET_SAID_BY)),
+)
+TURNED_AWAY = Metric(
+    "router.budget.spent",
+    "counter",
+    "",
+    "Which budget had too little left, and what followed?",
+    (BY_BUDGET, Label(BUDGET_RESULT, BUDGET_RESULTS[1:])),
+)
 TRIED = Metric(
     "router.experiment.requests",
     "counter",
@@ -363,6 +398,8 @@ METRICS: tuple[Metric, ...] = (
     SPEND,
     ANSWERS_JUDGED,
     ABANDONED_SPEND,
+    RESERVED,
+    TURNED_AWAY,
     TRIED,
     TRIED_SPEND,
     TRIED_TTFT,

@@ -91,6 +91,7 @@ class Observer(Protocol):
         dialects: Mapping[str, str] = NO_DIALECTS,
         *,
         shadows: Iterable[str] = (),
+        budgets: Iterable[str] = (),
     ) -> None:
         """A policy came into force; its names become label values. `dialects` are those of its models' servers."""
         ...
@@ -188,6 +189,7 @@ class NullObserver:
         dialects: Mapping[str, str] = NO_DIALECTS,
         *,
         shadows: Iterable[str] = (),
+        budgets: Iterable[str] = (),
     ) -> None:
         pass
 

@@ -4,7 +4,7 @@ They are made when the request is over, so that one that is not kept needs none.
 beginning, and start each span with a lock and a bounded dictionary.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 
 from opentelemetry.sdk.resources import Resource
@@ -12,8 +12,9 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
+from gateway.budgets.told import Budgeted
 from gateway.request.settlement import Settlement
-from gateway.telemetry import attributes, names
+from gateway.telemetry import attributes, budgets, names
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import is_our_error
 from gateway.telemetry.shadows import ShadowTrace
@@ -41,6 +42,8 @@ class Spans:
         yield self._served(trace, settlement)
         if trace.judged is not None:
             yield self._decided(trace)
+        if settlement.budgeted is not None:
+            yield from self._budgeted(trace, settlement.budgeted)
         for attempt in trace.attempts:
             yield self._attempted(trace, attempt)
         if trace.given_up is not None:
@@ -73,7 +76,8 @@ class Spans:
     def _decided(self, trace: RequestTrace) -> ReadableSpan:
         assert trace.judged is not None
         facts, decision, estimate, took_us = trace.judged
-        end = trace.decided_at
+        told = trace.settlement.budgeted if trace.settlement is not None else None
+        end = trace.decided_at if told is None else min(trace.decided_at, told.began_at)
         events = [Event(names.FLAG_EVALUATION, attributes.assigned(found), end) for found in decision.assignments]
         known = attributes.decided(facts, decision, estimate, took_us, self._redactor)
         began = max(trace.started_at, end - (took_us or 0) * 1_000)
@@ -142,11 +146,20 @@ class Spans:
         end = attempt.ended_at
         return self._within(trace, names.ESCALATE_SPAN, known, started_at=min(held_from, end), ended_at=end)
 
+    def _budgeted(self, trace: RequestTrace, told: Budgeted) -> Iterator[ReadableSpan]:
+        """What was set aside, and what of it was spent."""
+        yield self._within(
+            trace, names.RESERVE_SPAN, budgets.reserved(told), started_at=told.began_at, ended_at=told.ended_at
+        )
+        if told.settled_at:
+            at = told.settled_at
+            yield self._within(trace, names.SETTLE_SPAN, budgets.settled(told), started_at=at, ended_at=at)
+
     def _within(
         self,
         trace: RequestTrace,
         name: str,
-        known: dict[str, attributes.Value],
+        known: Mapping[str, attributes.Value],
         *,
         started_at: int,
         ended_at: int,

@@ -167,7 +167,9 @@ class RequestTrace:
     @property
     def spans(self) -> int:
         """How many there will be."""
-        return 1 + (self.judged is not None) + len(self.attempts) + (self.given_up is not None)
+        told = self.settlement.budgeted if self.settlement is not None else None
+        of_budgets = 0 if told is None else 1 + (told.settled_at > 0)
+        return 1 + (self.judged is not None) + of_budgets + len(self.attempts) + (self.given_up is not None)
 
     def _told(self) -> str:
         """The tracestate for upstreams."""

@@ -6,6 +6,7 @@ from hashlib import sha256
 from policies.catalogue import Dialect, Fits, Model, Price, Run, SecretRef, Speaks
 from policies.escalate.plan import Escalation
 from policies.facts import Ability
+from policies.language.budgeting import compile_budgets
 from policies.language.inherit import inherited
 from policies.language.matchers import compile_when, headers_of
 from policies.language.schema import PolicyFile
@@ -68,6 +69,7 @@ def compile_policy(
         id_from=tuple(file.conversations.id_from),
         escalations=escalations,
         shadows=compile_shadows(file.shadows, routes_of(file)),
+        budgets=compile_budgets(file.budgets),
     )
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from policies.language import check
 from policies.language.arms import MOST, Arm, arms_of, in_arm, joined, rewritten, too_many
+from policies.language.budgeting import budget_meaning, budget_names
 from policies.language.compile import compile_models, compile_policy, text_hash
 from policies.language.draft import Draft, draft
 from policies.language.escalating import (
@@ -82,6 +83,7 @@ def names(found: Draft) -> list[Problem]:
         *experiment_names(found),
         *rollout_names(found),
         *shadow_names(found),
+        *budget_names(found),
     ]
 
 
@@ -92,6 +94,7 @@ def meaning(found: Draft) -> list[Problem]:
         *experiment_meaning(found),
         *rollout_meaning(found),
         *shadow_meaning(found),
+        *budget_meaning(found),
     ]
 
 

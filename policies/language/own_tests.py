@@ -79,7 +79,7 @@ def facts_of(given: Given) -> Facts:
 
 
 def world(policy: Policy, given: Given) -> Snapshot:
-    """Every replica idle, and ready unless its model is said to be down."""
+    """Every replica idle, and ready unless its model is said to be down; every budget whole, unless it is said to be spent."""
     down = frozenset(given.down or ())
     return Snapshot(
         replicas={
@@ -88,5 +88,6 @@ def world(policy: Policy, given: Given) -> Snapshot:
                 for replica in model.replicas or (f"found:{name}",)
             )
             for name, model in policy.models.items()
-        }
+        },
+        budgets=dict.fromkeys(given.spent or (), 0),
     )

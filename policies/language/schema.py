@@ -7,6 +7,7 @@ from pydantic import Field
 from policies.language.closed import Closed
 from policies.language.fields import Name, Title
 from policies.language.sections.affinity import AffinityEntry
+from policies.language.sections.budgets import BudgetEntry
 from policies.language.sections.conversations import ConversationsEntry
 from policies.language.sections.difficulty import DifficultyEntry
 from policies.language.sections.escalations import EscalationEntry
@@ -38,6 +39,7 @@ class PolicyFile(Closed):
     )
     affinity: AffinityEntry = Field(default_factory=AffinityEntry, description="Prefixes and load.")
     resilience: ResilienceEntry = Field(default_factory=ResilienceEntry, description="Time limits and retries.")
+    budgets: list[BudgetEntry] = Field(default=[], description="What may be spent, by whom; all of them apply.")
     guardrails: dict[Name, GuardrailEntry] = Field(
         default={}, description="What must not become worse, by name; for experiments and rollouts."
     )

@@ -63,6 +63,16 @@ rollouts:
     steps: [{{{{traffic: 50%, for: 1h}}}}, {{{{approve: oncall}}}}, {{{{traffic: 100%, for: 1h}}}}]
     watch: [errors]
 """
+BUDGETED = f"{ONE}budgets: [{{{{per: tenant, limit: $50/day}}}}, {{{{per: all, limit: 200k/min}}}}]\n"
+SCANT = f"{ONE}budgets: [{{{{per: tenant, limit: $0.00122/day}}}}]\n"
+LESSER = """
+policy: 1
+models:
+  small: {{at: '{B}/v1', price: {{input: $1/M, output: $2/M}}}}
+  large: {{at: '{A}/v1', price: {{input: $1/M, output: $4/M}}}}
+routes: [{{name: r, use: large}}]
+budgets: [{{per: tenant, limit: $0.00122/day, when_spent: {{downgrade_to: small}}}}]
+"""
 SHADOWED = (
     "policy: 1\nmodels: {{m: {{at: '{A}/v1'}}, b: {{at: '{B}/v1'}}}}\nroutes: [{{name: r, use: m}}]\n"
     "shadows: [{{name: s, of: r, to: b, sample: 100%}}]\n"
@@ -106,6 +116,12 @@ def embeds(got: Received) -> Reply:
     data = [{"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}]
     told = {"prompt_tokens": 9, "total_tokens": 9}
     return json_reply({"object": "list", "model": "m", "data": data, "usage": told})
+
+
+async def again(world: Traced) -> None:
+    """The second one has less of its budget left than it may come to."""
+    await world.chat()
+    await world.chat()
 
 
 async def twice(world: Traced) -> None:
@@ -159,6 +175,9 @@ SCENARIOS: dict[str, Scenario] = {
     "rollout": Scenario(RAMPED, lambda world: world.chat(user="u2"), OK),
     "rollback": Scenario(RAMPED, rolled_back, OK),
     "shadow": Scenario(SHADOWED, shadowed, {"A": [chat_either("ok")], "B": [chat_either("other")]}),
+    "budget": Scenario(BUDGETED, lambda world: world.chat(), OK),
+    "budget_reject": Scenario(SCANT, again, OK),
+    "budget_downgrade": Scenario(LESSER, again, {"A": [chat_either("ok")], "B": [chat_either("ok")]}),
     "cancel": Scenario(ONE, leaves, {"A": [stalls_after("a")]}),
     "cut": Scenario(ONE, lambda world: world.chat(stream=True), {"A": [sse_reply(text_chunk("a"), Cut.RESET)]}),
     "deadline": Scenario(WAITS, lambda world: world.chat(), {"A": [HANGS]}),

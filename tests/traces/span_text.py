@@ -125,6 +125,7 @@ def text_of(trace: Sequence[Seen], places: Mapping[str, str]) -> str:
         )
     for address, place in places.items():
         text = text.replace(address, place)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<instant>", text)
     return re.sub(r"http://A/v\d", "http://A/v1", text)
 
 

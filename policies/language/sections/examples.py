@@ -32,6 +32,9 @@ class Given(WithHeaders):
     down: list[str] | None = Field(
         default=None, description="Models of which no replica is ready.", examples=[["small"]]
     )
+    spent: list[str] | None = Field(
+        default=None, description="Budgets that have nothing left, by name.", examples=[["tenant-day"]]
+    )
 
 
 class Expect(Closed):

@@ -254,10 +254,10 @@ BAD = [
         ['1:1 the policy needs the key "routes"', '5:1 route is not a key here; did you mean "routes"?'],
     ),
     (
-        HEAD + "budgets: []\n" + ROUTE,
+        HEAD + "fairness: []\n" + ROUTE,
         [
-            "5:1 budgets is not a key here; keys here are: policy, name, models, difficulty, routes, escalations,"
-            " conversations, affinity, resilience, guardrails, experiments, shadows, rollouts, tests"
+            "5:1 fairness is not a key here; keys here are: policy, name, models, difficulty, routes, escalations,"
+            " conversations, affinity, resilience, budgets, guardrails, experiments, shadows, rollouts, tests"
         ],
     ),
     (

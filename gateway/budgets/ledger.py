@@ -1,0 +1,180 @@
+"""The accounts of all budgets, as this process knows them. What is set aside is given back or spent exactly once.
+
+Alone, this process knows everything. Where gateways share a store its word counts, and what is known here is a copy: it serves
+while the store is away, and what was then taken is told when it is back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from gateway.budgets.accounts import Whose
+from gateway.budgets.pages import Page, Pages
+from gateway.budgets.shared import Change, Shared, Word
+from gateway.budgets.told import By
+from policies.budgets.account import changed, room, told
+from policies.budgets.afford import has_room
+from policies.budgets.need import Use
+from policies.budgets.plan import Budget
+
+UNHEARD_GATEWAYS = 10
+"""Among how many what is left is shared while the store has not been heard once."""
+
+
+class Ask(NamedTuple):
+    """`firm`: where there is too little left, nothing is taken of any account."""
+
+    budget: Budget
+    whose: Whose
+    use: Use
+    firm: bool
+
+
+@dataclass(slots=True)
+class Entry:
+    """One account of a request: what was asked for, and what is set aside by now."""
+
+    budget: Budget
+    key: str
+    page: Page
+    asked: int
+    reserved: int
+    firm: bool
+
+    def change(self, amount: float) -> Change:
+        return Change(self.key, amount, self.budget.at_once, self.budget.flow, self.page.ends_at, self.firm)
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """What one request has set aside, from its admission until it is settled. `there`: the store knows of it."""
+
+    entries: Sequence[Entry] = field(default_factory=list)
+    is_open: bool = False
+    there: bool = False
+
+
+class Answer(NamedTuple):
+    """`ticket` None: too little is left. `left` is what each account had, None where nobody can tell."""
+
+    ticket: Ticket | None
+    left: Mapping[str, int | None]
+    by: By
+
+
+class Ledger:
+    """`now` counts seconds since the epoch."""
+
+    def __init__(self, now: Callable[[], float], shared: Shared | None = None) -> None:
+        self._now = now
+        self._shared = shared
+        self._pages = Pages()
+        self._open: set[Ticket] = set()
+        self._gateways = 1 if shared is None else UNHEARD_GATEWAYS
+        if shared is not None:
+            shared.before_back(self._recount)
+
+    @property
+    def waits(self) -> bool:
+        """Whether reserving takes a round trip."""
+        return self._shared is not None
+
+    async def reserve(self, asks: Sequence[Ask]) -> Answer:
+        """Set aside what is asked for in every account, or in none."""
+        ticket = Ticket([self._entry(ask) for ask in asks])
+        if self._shared is None:
+            return self._here(ticket, "memory")
+        changes = [entry.change(entry.asked) for entry in ticket.entries]
+        word = await self._shared.take(changes, partial(self._heard_late, ticket))
+        return self._here(ticket, "local_share") if word is None else self._there(ticket, word)
+
+    async def look(self, asks: Sequence[Ask]) -> Mapping[str, int | None]:
+        """What is left of each account; nothing is taken."""
+        answer = await self.reserve([ask._replace(use=Use(), firm=False) for ask in asks])
+        if answer.ticket is not None:
+            self.settle(answer.ticket, Use())
+        return answer.left
+
+    def grow(self, ticket: Ticket, more: Use) -> None:
+        """The request goes on to something dearer. It is admitted already, so nothing refuses it."""
+        for entry in ticket.entries if ticket.is_open else ():
+            amount = more.of(entry.budget)
+            entry.reserved += amount
+            self._move(entry, amount, amount if ticket.there else 0)
+
+    def settle(self, ticket: Ticket, spent: Use) -> None:
+        """The request is over, and came to `spent`. The first word counts."""
+        if not ticket.is_open:
+            return
+        ticket.is_open = False
+        self._open.discard(ticket)
+        for entry in ticket.entries:
+            came_to = spent.of(entry.budget)
+            self._move(entry, came_to - entry.reserved, came_to - (entry.reserved if ticket.there else 0))
+
+    async def aclose(self) -> None:
+        if self._shared is not None:
+            await self._shared.aclose()
+
+    def _entry(self, ask: Ask) -> Entry:
+        key, page = self._pages.page(ask.budget, ask.whose, self._now(), self._gateways)
+        amount = ask.use.of(ask.budget)
+        return Entry(ask.budget, key, page, amount, amount, ask.firm)
+
+    def _here(self, ticket: Ticket, by: By) -> Answer:
+        """By what is known here."""
+        left = {entry.budget.name: self._left(entry, by) for entry in ticket.entries}
+        if any(entry.firm and not has_room(left[entry.budget.name], entry.asked) for entry in ticket.entries):
+            return Answer(None, left, by)
+        for entry in ticket.entries:
+            entry.page.account = changed(entry.page.account, entry.asked)
+        return Answer(self._opened(ticket), left, by)
+
+    def _left(self, entry: Entry, by: By) -> int | None:
+        budget = entry.budget
+        if by == "local_share" and budget.when_away != "local_share":
+            return None if budget.when_away == "reject" else budget.at_once
+        return room(entry.page.account, budget, self._gateways)
+
+    def _there(self, ticket: Ticket, word: Word) -> Answer:
+        """By the store's word."""
+        assert self._shared is not None
+        self._gateways = word.gateways
+        left: dict[str, int | None] = {}
+        for entry, taken in zip(ticket.entries, word.amounts, strict=True):
+            entry.page.account = told(self._now(), taken + self._shared.owed(entry.key))
+            left[entry.budget.name] = int(entry.budget.at_once - (taken - entry.asked * word.taken))
+        ticket.there = word.taken
+        return Answer(self._opened(ticket) if word.taken else None, left, "store")
+
+    def _opened(self, ticket: Ticket) -> Ticket:
+        ticket.is_open = True
+        if self._shared is not None:
+            self._open.add(ticket)
+        return ticket
+
+    def _heard_late(self, ticket: Ticket, word: Word) -> None:
+        """What the store took for a request that is over by now, or was never admitted, goes back."""
+        if not word.taken:
+            return
+        adopts = ticket.is_open and not ticket.there
+        ticket.there = ticket.there or adopts
+        for entry in ticket.entries:
+            self._owe(entry, entry.reserved - entry.asked if adopts else -entry.asked)
+
+    def _move(self, entry: Entry, here: float, there: float) -> None:
+        entry.page.account = changed(entry.page.account, here)
+        self._owe(entry, there)
+
+    def _owe(self, entry: Entry, amount: float) -> None:
+        if self._shared is not None and amount:
+            self._shared.owe(entry.change(amount))
+
+    def _recount(self) -> None:
+        """The store is back: what is set aside for requests that began without it is to be known there."""
+        for ticket in self._open:
+            if not ticket.there:
+                ticket.there = True
+                for entry in ticket.entries:
+                    self._owe(entry, entry.reserved)
