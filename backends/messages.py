@@ -1,6 +1,8 @@
 """Provider-neutral request and stream events. Every dialect is read into these and written from them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -83,7 +85,16 @@ class Native(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""
 
 
-class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(slots=True)
+class Measures:
+    """What was reckoned of the prompt of one request, each once: its estimated tokens, and the keys of its prefix by the seed
+    of their chain, which names the model and the tenant."""
+
+    tokens: int | None = None
+    chains: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
+
+
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A request to continue a conversation, with its body in Chat Completions (`raw`), which may be forwarded unread.
 
     `left_open` names the fields of `sampling` that the client did not state, for a model with settings of its own.
@@ -112,6 +123,11 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     native: Native | None = None
     unmapped: Unmapped | None = None
     counted_tokens: int = 0
+
+    @cached_property
+    def measures(self) -> Measures:
+        """Of this very request: what is made of it by replacing fields is measured anew."""
+        return Measures()
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):

@@ -44,17 +44,27 @@ def _count(text: bytes, which: bytes) -> int:
 
 def estimate_prompt(request: ChatRequest) -> int:
     """Tokens of the whole prompt, with what a chat template adds around each turn."""
+    measures = request.measures
+    if measures.tokens is None:
+        measures.tokens = _estimated(request)
+    return measures.tokens
+
+
+def _estimated(request: ChatRequest) -> int:
     turns = request.messages
-    text = b"\n".join(message.text.encode("utf-8", "replace") for message in turns)
-    calls = b"".join(msgspec.json.encode(message.tool_calls) for message in turns if message.tool_calls)
+    text = b"\n".join([message.text.encode("utf-8", "replace") for message in turns])
+    calls = b"".join([msgspec.json.encode(message.tool_calls) for message in turns if message.tool_calls])
     tools = msgspec.json.encode(request.tools) if request.tools else b""
-    images, ids = sum(message.images for message in turns), sum(message.tokens for message in turns)
+    images, ids = sum([message.images for message in turns]), sum([message.tokens for message in turns])
     return estimate_tokens(text + calls + tools) + ids + TOKENS_PER_TURN * (len(turns) + 1) + TOKENS_PER_IMAGE * images
 
 
 def prefix_blocks(request: ChatRequest, revision: str, salt: bytes) -> tuple[bytes, ...]:
     """Chained keys of the full chunks of the canonical rendering; two prompts share keys as far as they are alike."""
-    return chain(seed(revision, salt), _chunks(canonical(request)))
+    first, chains = seed(revision, salt), request.measures.chains
+    if first not in chains:
+        chains[first] = chain(first, _chunks(canonical(request)))
+    return chains[first]
 
 
 def canonical(request: ChatRequest) -> bytes:
@@ -66,7 +76,7 @@ def canonical(request: ChatRequest) -> bytes:
     if request.asks == "completions":
         return b"\n".join(message.text.encode("utf-8", "replace") or _ids(message) for message in request.messages)
     lines = [msgspec.json.encode(request.tools, order="sorted")] if request.tools else []
-    return b"\n".join([*lines, *(_line(message) for message in request.messages)])
+    return b"\n".join([*lines, *[_line(message) for message in request.messages]])
 
 
 def _line(message: Message) -> bytes:

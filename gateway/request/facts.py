@@ -1,6 +1,6 @@
 """Step 4: from a request to Facts and to the Question for the classifier. Counts text, and stores none in the facts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -19,7 +19,6 @@ def facts_of(
     headers_read: frozenset[str],
     prepared: Mapping[str, Prepared],
 ) -> Facts:
-    images = sum(message.images for message in request.messages)
     prompt_tokens = estimate_prompt(request)
     return Facts(
         requested=request.model,
@@ -27,11 +26,11 @@ def facts_of(
         history_tokens=history_of(request, prompt_tokens),
         exact_tokens={model: measured.tokens for model, measured in prepared.items() if measured.exact},
         max_tokens=request.max_tokens,
-        needs=frozenset(needs_of(request, images)),
+        needs=needs_of(request),
         stream=request.stream,
         tools=len(request.tools),
-        images=images,
-        user_turns=1 if request.asks != "chat" else sum(turn.role == "user" for turn in request.messages),
+        images=sum([turn.images for turn in request.messages]),
+        user_turns=1 if request.asks != "chat" else [turn.role for turn in request.messages].count("user"),
         tenant=principal.tenant,
         plan=principal.plan,
         headers={name: headers[name] for name in headers_read if name in headers},
@@ -51,27 +50,32 @@ def longest_of(request: ChatRequest) -> int:
 
 def history_of(request: ChatRequest, prompt_tokens: int) -> int:
     """Tokens up to the last answer, which whoever gave it has computed already; tools and system prompt among them."""
-    answers = [place for place, message in enumerate(request.messages) if message.role == "assistant"]
+    answers = [place for place, turn in enumerate(request.messages) if turn.role == "assistant"]
     if not answers:
         return 0
     newest = request.messages[answers[-1] + 1 :]
     return max(0, prompt_tokens - estimate_prompt(msgspec.structs.replace(request, messages=newest, tools=())))
 
 
-def needs_of(request: ChatRequest, images: int) -> Iterator[Ability]:
+def needs_of(request: ChatRequest) -> frozenset[Ability]:
     """Abilities without which a model would answer wrongly: a history with tool turns needs the tool template too."""
+    needs: list[Ability] = []
     if request.asks == "embeddings":
-        yield "embeddings"
-    if request.tools or any(message.tool_calls or message.role == "tool" for message in request.messages):
-        yield "tools"
-    if (request.response_format or {}).get("type", "text") != "text":
-        yield "json_schema"
-    if images or any(message.files for message in request.messages):
-        yield "vision"
-    if any(message.audio for message in request.messages):
-        yield "audio"
+        needs.append("embeddings")
+    if request.tools:
+        needs.append("tools")
+    if request.response_format is not None and request.response_format.get("type", "text") != "text":
+        needs.append("json_schema")
     if request.sampling.logprobs:
-        yield "logprobs"
+        needs.append("logprobs")
+    for turn in request.messages:
+        if turn.tool_calls or turn.role == "tool":
+            needs.append("tools")
+        if turn.images or turn.files:
+            needs.append("vision")
+        if turn.audio:
+            needs.append("audio")
+    return frozenset(needs)
 
 
 def question_of(request: ChatRequest) -> Question:

@@ -6,12 +6,17 @@ match of two prompts is the number of leading keys they share.
 
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 DIGEST_BYTES = 16
 """2^64 keys are needed before a collision is likely; an index holds some 10^8."""
 
+REMEMBERED = 4_096
+"""First keys, by revision and salt: every request of a tenant begins with the same few."""
 
+
+@lru_cache(maxsize=REMEMBERED)
 def seed(revision: str, salt: bytes) -> bytes:
     """First key of a chain. `revision` names weights and chat template, `salt` comes from the authenticated tenant.
 

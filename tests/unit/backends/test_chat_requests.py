@@ -3,13 +3,14 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from remote_calls import PLAIN, chat
 
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.forward import Habits, upstream_body
 from backends.dialects.openai_chat.request import read_chat
-from backends.remote.prompt import canonical, prefix_blocks
+from backends.remote.prompt import canonical, estimate_prompt, prefix_blocks
 
 
 def fault_of(raw: bytes) -> RequestFault:
@@ -197,3 +198,15 @@ def test_prompts_share_keys_as_far_as_they_are_alike_and_tenants_share_none() ->
     assert shared == 3
     assert len(keys_one) == 5
     assert not set(keys_one) & (set(prefix_blocks(one, "m", b"t2")) | set(prefix_blocks(one, "other", b"t1")))
+
+
+def test_what_was_reckoned_of_a_prompt_is_of_that_prompt_model_and_tenant() -> None:
+    asked, whole = chat(**user("word " * 300)), [*user("word " * 300)["messages"], *user("more " * 300)["messages"]]
+    keys, tokens = prefix_blocks(asked, "m", b"t1"), estimate_prompt(asked)
+
+    longer = msgspec.structs.replace(asked, messages=chat(messages=whole).messages)
+
+    assert prefix_blocks(asked, "m", b"t1") is keys
+    assert not {*keys} & {*prefix_blocks(asked, "m", b"t2"), *prefix_blocks(asked, "other", b"t1")}
+    assert prefix_blocks(longer, "m", b"t1") == prefix_blocks(chat(messages=whole), "m", b"t1") != keys
+    assert estimate_prompt(longer) > tokens
