@@ -65,6 +65,8 @@ def show(told: ToldShadow) -> None:
 def row(found: Finding) -> tuple[str, ...]:
     excess = found.excess
     known = (percent(excess.mean), percent(excess.low), percent(excess.high)) if excess.pairs else ("", "", "")
+    if found.rung == "judge":
+        return (found.rung, found.says, "", str(found.shadow.pairs), "", "", *known)
     return (found.rung, found.says, *mean(found.shadow), *mean(found.floor), *known)
 
 

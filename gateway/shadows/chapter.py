@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import msgspec
 
 from policies.shadows.evidence import Evidence
+from policies.shadows.judged import Judged
 from policies.shadows.plan import Shadow
 
 Result = Literal[
@@ -32,8 +33,9 @@ RESULTS: tuple[str, ...] = get_args(Result)
 
 class Chapter(msgspec.Struct, frozen=True, kw_only=True):
     """`print` stands for what makes evidence comparable. Times in seconds since the epoch. `taken_microusd` is what is spent or
-    set aside of this day's `cap_microusd`; `microusd` all that was ever spent. `twice` counts second answers of the primary,
-    `shadow_ms` and `primary_ms` sum the times of compared pairs."""
+    set aside of this day's `cap_microusd`; `microusd` all that was ever spent. `judge` is the model that says which answer is
+    better, "" where none does. `twice` counts second answers of the primary, `shadow_ms` and `primary_ms` sum the times of
+    compared pairs."""
 
     name: str
     to: str
@@ -43,6 +45,8 @@ class Chapter(msgspec.Struct, frozen=True, kw_only=True):
     results: Mapping[str, int] = {}
     twice: int = 0
     evidence: Evidence = {}
+    judge: str = ""
+    judged: Judged = Judged()
     microusd: int = 0
     taken_microusd: int = 0
     cap_microusd: int | None = None
@@ -58,7 +62,16 @@ class Chapter(msgspec.Struct, frozen=True, kw_only=True):
 
 def print_of(shadow: Shadow, serves: str) -> str:
     """`serves` is what the shadow's model is at its server. Shares and limits may change, evidence goes on."""
-    told = (shadow.name, shadow.to, serves, sorted(shadow.routes), sorted(shadow.models), sorted(shadow.compare))
+    judge = () if shadow.judge is None else (shadow.judge.model,)
+    told = (
+        shadow.name,
+        shadow.to,
+        serves,
+        sorted(shadow.routes),
+        sorted(shadow.models),
+        sorted(shadow.compare),
+        *judge,
+    )
     return blake2b(msgspec.json.encode(told), digest_size=8).hexdigest()
 
 

@@ -1,6 +1,7 @@
 """A request that waits to be asked again: what it was, and what was answered."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from backends.messages import ChatRequest, Event
 from gateway.request.judge import Judged
@@ -10,6 +11,13 @@ from gateway.telemetry.observe import Observation
 from policies.decision import Call
 from policies.facts import Facts
 from policies.shadows.sample import Picked
+
+
+class Question(NamedTuple):
+    """What is asked in one call, and what is known of it."""
+
+    request: ChatRequest
+    facts: Facts
 
 
 @dataclass(slots=True)
@@ -41,6 +49,10 @@ class Errand:
     @property
     def facts(self) -> Facts:
         return self.judged.facts
+
+    @property
+    def question(self) -> Question:
+        return Question(self.request, self.facts)
 
     @property
     def route(self) -> str:

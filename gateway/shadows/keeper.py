@@ -168,9 +168,8 @@ class Shadows:
     def _line(self, plan: Shadow, mark: str) -> Line:
         known = self._shelf.read(plan.name) if self._shelf is not None else None
         if known is None or known.print != mark:
-            known = Chapter(
-                name=plan.name, to=plan.to or f"the change of {plan.rollout}", print=mark, begun_at=self._now()
-            )
+            to, judge = plan.to or f"the change of {plan.rollout}", plan.judge.model if plan.judge is not None else ""
+            known = Chapter(name=plan.name, to=to, print=mark, begun_at=self._now(), judge=judge)
         whom = self._rollouts.whom(plan.rollout) if plan.rollout else OneModel(plan.to, self._reach)
         ends = (self._ended, self._keeps, self._rollouts.tells, self._woken.set, self._now)
         return Line(plan, known, whom, self._reach, self._till, self._comparer, *ends)

@@ -4,30 +4,29 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 
 import msgspec
 
-from backends.errors import UpstreamError
-from backends.upstream import Upstream
 from gateway.decisions.record import ShadowRecord
 from gateway.experiments.bench import Pair
 from gateway.live.in_force import Live
 from gateway.request.listen import wanted_of
-from gateway.shadows.ask import SHADOW_HEADER, Told, ask, most_microusd, most_tokens, spent_microusd
+from gateway.shadows.ask import Told
+from gateway.shadows.calls import Calls
 from gateway.shadows.capture import said_in
 from gateway.shadows.chapter import Chapter, Result, counted
 from gateway.shadows.compare import Comparer, NotCompared
 from gateway.shadows.errand import Errand
+from gateway.shadows.judging import court_of
 from gateway.shadows.pairs import change_of, control_of
-from gateway.shadows.reach import Reach, prepared
+from gateway.shadows.reach import Reach
 from gateway.shadows.tell import record_of
 from gateway.shadows.till import Till
 from gateway.shadows.whom import Asked, Whom
-from gateway.telemetry.observe import ShadowObservation
-from policies.catalogue import Model
 from policies.escalate.said import Said
 from policies.shadows.evidence import learnt
+from policies.shadows.judged import IN_PERCENT
+from policies.shadows.judged import counted as with_judged
 from policies.shadows.likeness import in_percent
 from policies.shadows.plan import Shadow
 
@@ -60,9 +59,11 @@ class Line:
         self.plan = plan
         self.chapter = chapter
         self.in_flight = 0
-        self._reach, self._till, self._comparer, self._ended = reach, till, comparer, ended
+        self._till, self._comparer, self._ended = till, comparer, ended
         self._whom, self._pairs = whom, pairs
         self._keeps, self._changed, self._now = keeps, changed, now
+        self._calls = Calls(reach, till, self._spent)
+        self._court = court_of(plan, reach, self._calls)
         self._waiting: deque[Errand] = deque()
 
     @property
@@ -114,7 +115,7 @@ class Line:
             if asked == "refused":
                 self._paired(errand, Told(failed=asked, sent=False), None)
             return asked
-        told = await self._asked(asked, errand)
+        told = await self._calls.ask(self.plan, asked, errand, errand.question)
         if isinstance(told, str):
             return told
         self._whom.learn(asked.call, told)
@@ -124,46 +125,20 @@ class Line:
             return "failed"
         if not errand.is_answered:
             return "no_answer"
-        again = await self._asked(Asked(live, errand.answered_by), errand) if errand.picked.twice else None
-        return await self._compared(errand, asked.call.model, told, again if isinstance(again, Told) else None)
+        again = None
+        if errand.picked.twice:
+            again = await self._calls.ask(self.plan, Asked(live, errand.answered_by), errand, errand.question)
+        return await self._compared(live, errand, asked.call.model, told, again if isinstance(again, Told) else None)
+
+    def _spent(self, microusd: int) -> None:
+        self.chapter = msgspec.structs.replace(self.chapter, microusd=self.chapter.microusd + microusd)
 
     def _paired(self, errand: Errand, told: Told, asked: Asked | None) -> None:
         plan = errand.picked.shadow
         if plan.rollout:
             self._pairs(Pair(plan.rollout, plan.round, change_of(told, asked), control_of(errand)))
 
-    async def _asked(self, asked: Asked, errand: Errand) -> Told | Result:
-        """One call with its money and its trace; its charge is in the books whatever becomes of it."""
-        live, call = asked
-        upstream, model = self._reach.upstream(live, call), live.policy.models.get(call.model)
-        if upstream is None or model is None:
-            return "resting"
-        name, cap = self.plan.name, self.plan.limits.microusd_per_day
-        most = most_microusd(model, errand.request, errand.facts)
-        if not self.plan.rollout and not await self._till.reserve(name, most, cap):
-            return "over_budget"
-        told, seen = Told(failed="cancelled"), errand.observation.shadow(name, call)
-        try:
-            told = await self._ask(upstream, model, errand, seen)
-        finally:
-            spent = spent_microusd(told, model.price, most)
-            told = msgspec.structs.replace(told, microusd=spent, trace_id=seen.trace_id)
-            if not self.plan.rollout:
-                self._till.settle(name, most, spent)
-            self.chapter = msgspec.structs.replace(self.chapter, microusd=self.chapter.microusd + spent)
-            seen.end(told.failed, told.usage, spent)
-        return told
-
-    async def _ask(self, upstream: Upstream, model: Model, errand: Errand, seen: ShadowObservation) -> Told:
-        try:
-            prompt = prepared(upstream, model, errand.request, errand.facts, apart(errand.salt))
-        except UpstreamError as error:
-            return Told(failed=error.kind, sent=False)
-        headers = {**seen.headers, SHADOW_HEADER: "true"}
-        bound = most_tokens(model, errand.request)
-        return await ask(upstream, errand.request, prompt, self.plan.limits.deadline_s, headers, bound)
-
-    async def _compared(self, errand: Errand, model: str, told: Told, twice: Told | None) -> Result:
+    async def _compared(self, live: Live, errand: Errand, model: str, told: Told, twice: Told | None) -> Result:
         primary = await said_in(errand.events)
         try:
             differs = await self._apart(errand, primary, told)
@@ -172,8 +147,17 @@ class Line:
             log.warning("shadow %s: %s", self.plan.name, error)
             return "not_compared"
         self._took(errand, told, differs, floor)
-        self._keeps(record_of(errand, model, told, self._now(), differs=differs, twice=twice, floor=floor))
+        judged = await self._judged(live, errand, primary, told)
+        self._keeps(record_of(errand, model, told, self._now(), differs=differs | judged, twice=twice, floor=floor))
         return "compared"
+
+    async def _judged(self, live: Live, errand: Errand, primary: Said, told: Told) -> dict[str, int]:
+        """How much better a judge finds the primary's answer, in percent; nothing where none was asked, or does not know."""
+        if self._court is None or told.said is None or not self._court.hears(errand):
+            return {}
+        found = await self._court.judge(live, errand, primary, told.said)
+        self.chapter = msgspec.structs.replace(self.chapter, judged=with_judged(self.chapter.judged, found))
+        return {} if found is None else {"judge": IN_PERCENT[found]}
 
     async def _apart(self, errand: Errand, primary: Said, told: Told) -> dict[str, int]:
         """By rung, in percent; nothing where there is no answer."""
@@ -193,8 +177,3 @@ class Line:
             primary_ms=before.primary_ms + errand.settlement.duration_ms,
             shadow_ms=before.shadow_ms + told.took_ms,
         )
-
-
-def apart(salt: bytes) -> bytes:
-    """Of the prompts of shadows: no request's prefix is theirs, nor theirs a request's."""
-    return blake2b(salt, digest_size=16, person=b"turnout-shadow").digest()

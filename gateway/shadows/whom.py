@@ -1,6 +1,6 @@
 """Who is asked of a shadow: the model that the policy names, or whoever a rollout's change would have asked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -14,11 +14,13 @@ from gateway.shadows.chapter import Result
 from gateway.shadows.circuit import Circuit
 from gateway.shadows.errand import Errand
 from gateway.shadows.reach import Reach
+from policies.catalogue import Model
 from policies.decide import decide_by
 from policies.decision import Call
 from policies.estimates import Estimate
 from policies.experiments.enrol import arm_of
 from policies.experiments.plan import CANARY, Assignment
+from policies.facts import Facts
 from policies.policy import Policy
 from policies.shadows.sample import why_unfit
 
@@ -37,15 +39,15 @@ class Whom(Protocol):
 
 
 class OneModel:
-    """`to`, wherever it does not rest: by its own calls, not by those of requests."""
+    """`to`, wherever it does not rest: by its own calls, not by those of requests. `why_not` tells who cannot be asked."""
 
-    def __init__(self, to: str, reach: Reach) -> None:
-        self._to, self._reach = to, reach
+    def __init__(self, to: str, reach: Reach, why_not: Callable[[Model, Facts], str] = why_unfit) -> None:
+        self._to, self._reach, self._why_not = to, reach, why_not
         self._circuit = Circuit()
 
     async def choose(self, live: Live, errand: Errand) -> Asked | Result:
         model = live.policy.models.get(self._to)
-        if model is None or why_unfit(model, errand.facts):
+        if model is None or self._why_not(model, errand.facts):
             return "unfit"
         replica = self._circuit.choice(self._reach.replicas(live, model.name))
         return "resting" if replica is None else Asked(live, Call(model.name, replica))

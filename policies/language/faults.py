@@ -66,7 +66,7 @@ def _problem(fault: ErrorDetails, source: Source, root: Node) -> Problem:
 
 def path_of(fault: ErrorDetails) -> Path:
     """Where the fault stands in the file; pydantic's own markers left out."""
-    return tuple(part for part in fault["loc"] if part not in ("[key]", HEADERS))
+    return tuple(part for part in fault["loc"] if part not in ("[key]", "[word]", "[map]", HEADERS))
 
 
 def _place(fault: ErrorDetails, root: Node, path: Path) -> At:

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from policies.language.matchers import compile_when, headers_of
-from policies.language.sections.shadows import ShadowEntry
-from policies.shadows.plan import Limits, Shadow, never
+from policies.language.sections.shadows import JudgeEntry, ShadowEntry
+from policies.shadows.plan import Judge, Limits, Shadow, never
 
 
 def shadow_headers(entries: Sequence[ShadowEntry]) -> Iterator[str]:
@@ -18,6 +18,10 @@ def compile_shadows(entries: Sequence[ShadowEntry], routes: Collection[str]) -> 
     return tuple([_shadow(entry, frozenset(routes)) for entry in entries])
 
 
+def judges_of(entry: ShadowEntry) -> list[JudgeEntry]:
+    return [rung for rung in entry.compare if isinstance(rung, JudgeEntry)]
+
+
 def _shadow(entry: ShadowEntry, routes: frozenset[str]) -> Shadow:
     limits = entry.limits
     return Shadow(
@@ -27,7 +31,8 @@ def _shadow(entry: ShadowEntry, routes: frozenset[str]) -> Shadow:
         models=frozenset(entry.of) - routes,
         sample=entry.sample,
         leaves_out=never if entry.never_when is None else compile_when(entry.never_when),
-        compare=tuple(dict.fromkeys(entry.compare)),
+        compare=tuple(dict.fromkeys([rung for rung in entry.compare if not isinstance(rung, JudgeEntry)])),
+        judge=next((Judge(rung.judge, rung.of) for rung in judges_of(entry)), None),
         answer_twice=0.0 if entry.noise_floor is None else entry.noise_floor.answer_twice,
         limits=Limits(
             microusd_per_day=limits.cost,

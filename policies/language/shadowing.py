@@ -11,6 +11,7 @@ from policies.language.faults import did_you_mean
 from policies.language.problem import Problem
 from policies.language.schema import PolicyFile
 from policies.language.sections.shadows import ShadowEntry
+from policies.language.shadowed import judges_of
 from policies.language.tree import Path
 
 FREE = Price()
@@ -25,6 +26,9 @@ def shadow_names(draft: Draft) -> Iterator[Problem]:
         if entry.to not in draft.names:
             told = f"names the model {entry.to}, which is not declared{did_you_mean(entry.to, draft.names)}"
             yield draft.at_value((*here, "to"), told)
+        for judge in [judge for judge in judges_of(entry) if judge.judge not in draft.names]:
+            told = f"names the judge {judge.judge}, which is no model here{did_you_mean(judge.judge, draft.names)}"
+            yield draft.at_key((*here, "compare"), told)
         for j, of in enumerate(entry.of):
             if of not in routes and of not in draft.names:
                 hint = did_you_mean(of, [*routes, *draft.names])
@@ -42,19 +46,34 @@ def shadow_meaning(draft: Draft) -> Iterator[Problem]:
         if entry.to in entry.of:
             told = "is compared with itself; noise_floor says how much a model differs from itself"
             yield draft.at_value((*here, "to"), told)
+        yield from _judges(draft, here, entry)
+
+
+def _judges(draft: Draft, here: Path, entry: ShadowEntry) -> Iterator[Problem]:
+    judges = judges_of(entry)
+    if len(judges) > 1:
+        yield draft.at_key((*here, "compare"), "has two judges; one says enough, in both orders")
+    for judge in judges:
+        if judge.judge == entry.to or judge.judge in entry.of:
+            told = f"has {judge.judge} judge its own answers; name another model"
+            yield draft.at_key((*here, "compare"), told)
 
 
 def shadow_prices(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
-    """Where something is charged there is a cap, and what one call charges at most is known."""
+    """Where something is charged there is a cap, and what one call charges at most is known; a judge keeps to a form."""
     for i, entry in enumerate(draft.file.shadows):
-        priced = [name for name in asked_by(draft.file, entry) if models[name].price != FREE]
+        judges = [judge.judge for judge in judges_of(entry)]
+        here: Path = ("shadows", i)
+        for name in [name for name in judges if "json_schema" not in models[name].can]:
+            yield draft.at_key((*here, "compare"), f"has {name} judge, which must be able to write json_schema (can)")
+        asked = asked_by(draft.file, entry)
+        priced = [name for name in dict.fromkeys([*asked, *judges]) if models[name].price != FREE]
         if not priced:
             continue
-        here: Path = ("shadows", i)
         if entry.limits.cost is None:
             told = f"needs limits: {{cost: $5/day}} or another amount: {', '.join(priced)} has a price"
             yield draft.at_key(here, told)
-        for name in [name for name in priced if models[name].fits.output is None]:
+        for name in [name for name in priced if models[name].fits.output is None and name in asked]:
             told = (
                 f"asks {name}, of which it must be known what an answer costs at most: state its fits: {{output: 8k}}"
             )

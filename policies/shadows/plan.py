@@ -32,6 +32,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     deadline_s: float = 60.0
 
 
+class Judge(msgspec.Struct, frozen=True):
+    """A model that says of the share `of` of the compared pairs which answer is better, asked in both orders."""
+
+    model: str
+    of: float
+
+
 class Shadow(msgspec.Struct, frozen=True, kw_only=True):
     """`to` is asked what requests of `routes`, and those that `models` answered, were asked: the share `sample` of them, but
     for those that `leaves_out` matches. For the share `answer_twice` of these the model that answered is asked once more,
@@ -45,6 +52,7 @@ class Shadow(msgspec.Struct, frozen=True, kw_only=True):
     sample: float = 0.01
     leaves_out: Callable[[Facts], bool] = never
     compare: tuple[Comparison, ...] = ("exact", "structure")
+    judge: Judge | None = None
     answer_twice: float = 0.0
     limits: Limits = Limits()
     rollout: str = ""

@@ -16,10 +16,12 @@ from policies.shadows.plan import Shadow
 
 
 class Picked(msgspec.Struct, frozen=True):
-    """A request that `shadow` is to be asked as well; `twice`: the model that answers is asked once more too."""
+    """A request that `shadow` is to be asked as well; `twice`: the model that answers is asked once more too;
+    `judged`: a judge is shown both answers."""
 
     shadow: Shadow
     twice: bool = False
+    judged: bool = False
 
     @property
     def propensity(self) -> float:
@@ -30,7 +32,11 @@ def picks(shadows: Iterable[Shadow], facts: Facts, decision: Decision, request_i
     """Every shadow that has drawn this request. Whether it may be asked hangs on who answers as well (`is_of`)."""
     return tuple(
         [
-            Picked(shadow, draw("shadow twice", shadow.name, request_id) < shadow.answer_twice)
+            Picked(
+                shadow,
+                draw("shadow twice", shadow.name, request_id) < shadow.answer_twice,
+                shadow.judge is not None and draw("shadow judged", shadow.name, request_id) < shadow.judge.of,
+            )
             for shadow in shadows
             if draw("shadow", shadow.name, request_id) < shadow.sample
             and may_be_of(shadow, decision)

@@ -7,17 +7,20 @@ import msgspec
 
 from policies.shadows.bounded import Counts, interval
 from policies.shadows.evidence import Evidence, Rung
+from policies.shadows.judged import Judged, preference_within
 
 ALPHA = 0.05
 """The chance that an interval misses what it is of, at any look; divided among the rungs."""
 
-Says = Literal["nothing_yet", "no_floor", "differs", "not_shown", "less"]
+Says = Literal["nothing_yet", "no_floor", "differs", "not_shown", "less", "worse", "better"]
 """
 nothing_yet  no pair has been compared
 no_floor     the primary was never asked twice: how much it differs from itself is not known
 differs      the shadow differs from the primary by more than the primary from itself
 not_shown    that is not shown; `excess` says how much more it may be at most
 less         it differs by less than the primary from itself
+worse        a judge prefers the primary's answers
+better       a judge prefers the shadow's
 """
 
 MEANS: Mapping[str, str] = {
@@ -54,6 +57,34 @@ def findings(evidence: Evidence, primary: str, shadow: str, alpha: float = ALPHA
     """One for each rung. `primary` and `shadow` are how they are called."""
     each = alpha / max(1, len(evidence))
     return tuple([finding(name, rung, primary, shadow, each) for name, rung in sorted(evidence.items())])
+
+
+def judgement(judged: Judged, judge: str, shadow: str, alpha: float = ALPHA) -> Finding:
+    """What a judge says: `shadow` is how often it prefers the primary's answer, `floor` how often the shadow's, `excess` the
+    one less the other. Two answers of one model would come to 0, so no floor is needed."""
+    low, high = preference_within(judged, alpha)
+    pairs = judged.pairs
+    shares = [count / pairs if pairs else 0.0 for count in (judged.primary, judged.shadow)]
+    sides = [Estimate(pairs=pairs, mean=share, low=0.0, high=1.0) for share in shares]
+    excess = Estimate(pairs=pairs, mean=sides[0].mean - sides[1].mean, low=low, high=high)
+    says: Says = "nothing_yet" if not pairs else "worse" if low > 0 else "better" if high < 0 else "not_shown"
+    told = Finding(rung="judge", says=says, shadow=sides[0], floor=sides[1], excess=excess, words="")
+    return msgspec.structs.replace(told, words=judged_words(judged, told, judge, shadow))
+
+
+def judged_words(judged: Judged, told: Finding, judge: str, shadow: str) -> str:
+    if not judged.pairs:
+        return f"{judge} has judged nothing yet" + (
+            f" ({judged.failed} times it did not answer)" if judged.failed else ""
+        )
+    counts = (
+        f"{judge} prefers the answer in {judged.primary} of {judged.pairs} pairs, {shadow} in {judged.shadow}, finds"
+        f" {judged.equal} alike, and goes by the place in {judged.split} (noise {100 * judged.noise:.0f} %)"
+    )
+    points = f"{100 * told.excess.mean:+.1f} points, {100 * told.excess.low:+.1f} to {100 * told.excess.high:+.1f}"
+    if told.says == "not_shown":
+        return f"{counts}; that either is better is not shown ({points})"
+    return f"{counts}; {shadow} is {told.says} ({points})"
 
 
 def finding(name: str, rung: Rung, primary: str, shadow: str, alpha: float) -> Finding:

@@ -1,8 +1,8 @@
 """`shadows:` a second model that is asked the same, after the answer, for comparison alone."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from policies.language import money, shares
 from policies.language.closed import Closed
@@ -46,6 +46,29 @@ class NoiseFloorEntry(Closed):
     )
 
 
+class JudgeEntry(Closed):
+    """A model that says which of two answers is better."""
+
+    judge: str = Field(description="The model that is asked; it must write JSON by a schema.", examples=["medium"])
+    both_orders: Literal[True] = Field(
+        default=True, description="With each answer first once; where it then says something else, it says nothing."
+    )
+    of: Sampled = Field(
+        default="10%", validate_default=True, description="Share of the compared pairs.", examples=["10%"]
+    )
+
+
+def _kind(value: object) -> str:
+    return "[map]" if isinstance(value, dict | JudgeEntry) else "[word]"
+
+
+Rung = Annotated[
+    Annotated[Comparison, Tag("[word]")] | Annotated[JudgeEntry, Tag("[map]")],
+    Discriminator(_kind),
+]
+"""A way to compare, by its name; or a judge."""
+
+
 class ShadowEntry(Closed):
     """A model that is asked what another one has answered. Nobody waits for it, and nothing of it reaches a client."""
 
@@ -58,11 +81,11 @@ class ShadowEntry(Closed):
     sample: Sampled = Field(description="Share of the requests.", examples=["2%"])
     limits: ShadowLimitsEntry = Field(default_factory=ShadowLimitsEntry, description="What it may take.")
     never_when: When | None = Field(default=None, description="Requests that are never sampled.")
-    compare: list[Comparison] = Field(
+    compare: list[Rung] = Field(
         default=["exact", "structure"],
         min_length=1,
         description="How answers are compared: as they are and normalised, by words (needs the extra shadow), as JSON and tool "
-        "calls, by sentence embeddings (needs the extra classify).",
+        "calls, by sentence embeddings (needs the extra classify), by a judge.",
         examples=[["exact", "edit"]],
     )
     noise_floor: NoiseFloorEntry | None = Field(
