@@ -44,6 +44,8 @@ class Decoder:
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
         """Raises `EventTooLarge` when an event, or a line, holds more than `max_bytes`."""
+        if self._is_between and is_one_event(chunk) and len(chunk) <= self._max_bytes:
+            return [ServerEvent(chunk[6:-2])]
         chunk = self._with_lf_only(chunk if self._started else self._without_bom(chunk))
         if b"\n" not in chunk:
             self._rest += chunk
@@ -58,6 +60,11 @@ class Decoder:
         self._rest = bytearray(last)
         self._check(len(last))
         return events
+
+    @property
+    def _is_between(self) -> bool:
+        """Nothing of an event has come."""
+        return self._started and not self._rest and self._data is None and not self._skip_lf and not self._name
 
     def _without_bom(self, chunk: bytes) -> bytes:
         chunk, self._held = self._held + chunk, b""
@@ -99,6 +106,15 @@ class Decoder:
     def _check(self, more: int) -> None:
         if self._size + more > self._max_bytes:
             raise EventTooLarge(f"an event of the stream is larger than {self._max_bytes} bytes")
+
+
+def is_one_event(chunk: bytes) -> bool:
+    r"""Whether it is one event of one line, as nearly all that come are.
+
+    >>> is_one_event(b"data: {}\n\n"), is_one_event(b"data: {}\r\n\r\n")
+    (True, False)
+    """
+    return chunk.endswith(b"\n\n") and chunk.startswith(b"data: ") and chunk.count(b"\n") == 2 and b"\r" not in chunk
 
 
 def encode(data: bytes, name: bytes = b"") -> bytes:

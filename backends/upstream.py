@@ -1,7 +1,7 @@
 """What the gateway needs of anything that answers, over HTTP or in this process. One interface, two kinds."""
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -77,6 +77,34 @@ class Answer(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+class Sink(Protocol):
+    """Where events go. `take` is handed those that came together, and says whether there is room for more; where there is
+    none, `room` waits for it, and so does the upstream."""
+
+    def take(self, events: Sequence[Event]) -> bool: ...
+
+    async def room(self) -> None: ...
+
+
+@runtime_checkable
+class Pours(Protocol):
+    """An answer that hands its events on in the instant in which they come, without a turn of the event loop for each."""
+
+    async def pour(self, sink: Sink) -> None:
+        """All events, in order. Raises as iteration does."""
+        ...
+
+
+async def pour(answer: Answer, sink: Sink) -> None:
+    """Every event of the answer into `sink`, at its pace."""
+    if isinstance(answer, Pours):
+        return await answer.pour(sink)
+    async for event in answer:
+        if not sink.take((event,)):
+            await sink.room()
+    return None
 
 
 class Upstream(Protocol):

@@ -8,13 +8,16 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 
 import asyncio
 from array import array
-from typing import Any, cast
+from typing import Any
+from urllib.parse import unquote
 
 import httptools
-from uvicorn._types import ASGISendEvent
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gateway.caller import Caller
 from gateway.errors import BadRequest, RouterError, SlowRequest
+from gateway.request.client import CLIENT
 from gateway.request.unasked import as_bytes, turn_away
 from gateway.settings import Limits
 
@@ -23,8 +26,6 @@ READ_BYTES = 262_144
 
 CROWD = 128
 """Connections beyond the limit whose requests are refused in words; whoever comes behind them is hung up on."""
-
-STATUS_LINE = b"HTTP/1.1 "
 
 OFFER = frozenset((b"connection", b"upgrade", b"http2-settings"))
 """What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
@@ -44,42 +45,6 @@ class PlainParser(httptools.HttpRequestParser):
             self._protocol.read_again(bytes(data[offer.args[0] :]))
 
 
-class HeadWithBody:
-    """The transport of one connection, on which the head of an answer leaves in one piece with what follows it in the same turn
-    of the event loop. Two pieces would be two calls of the system here, and two at whoever reads them."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._head = b""
-        self.is_closing, self.get_extra_info = transport.is_closing, transport.get_extra_info
-
-    def write(self, data: bytes) -> None:
-        """As RequestResponseCycle writes: a head is one piece, and the first of its answer."""
-        if self._head:
-            data, self._head = self._head + data, b""
-        elif data.startswith(STATUS_LINE):
-            self._head = data
-            self._loop.call_soon(self._flush)
-            return
-        self._transport.write(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def abort(self) -> None:
-        self._transport.abort()
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._transport.set_protocol(protocol)
-
-    def _flush(self) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            self._transport.write(head)
-
-
 class BoundedProtocol(HttpToolsProtocol):
     """`limits` is set by `bounded_by`. The exact bound on the head's size is `ingress`'s; this one bounds memory."""
 
@@ -91,11 +56,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._awaits_head = True
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
+        self._answering: Caller | None = None
         self.url = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
         super().connection_made(transport)
-        self.transport = cast(asyncio.Transport, HeadWithBody(transport, self.loop))
         crowd = len(self.connections) - self.limits.connections
         if crowd > CROWD:
             transport.abort()
@@ -128,9 +93,47 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._awaits_head, self._head_bytes = False, 0
         self._disarm()
-        super().on_headers_complete()
-        if self.parser.get_http_version() == "1.0":
-            without_chunks(self.cycle)
+        self._complete_scope()
+        before: RequestResponseCycle | None = self.cycle
+        self.cycle = caller = self._caller()
+        self.scope["extensions"] = {CLIENT: caller}  # type: ignore[dict-item]  # ours
+        if before is None or before.response_complete:
+            self._start_asgi_task(caller, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((caller, self.app))
+
+    def _complete_scope(self) -> None:
+        url, scope = httptools.parse_url(self.url), self.scope
+        scope["method"], scope["http_version"] = (
+            self.parser.get_method().decode("ascii"),
+            self.parser.get_http_version(),
+        )
+        scope["raw_path"], scope["query_string"] = url.path, url.query or b""
+        scope["path"] = unquote(url.path.decode("ascii"))
+
+    def _caller(self) -> Caller:
+        knows_chunks = self.scope["http_version"] != "1.0"
+        caller = Caller(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=knows_chunks and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        caller.knows_chunks = knows_chunks
+        return caller
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        assert isinstance(cycle, Caller)
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_message_complete(self) -> None:
         if self._offers_upgrade():
@@ -148,6 +151,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
         super().connection_lost(exc)
+        if self._answering is not None:
+            self._answering.gone()
 
     def send_400_response(self, msg: str) -> None:
         """What came is no HTTP. A whole request before it is still owed its answer, and is the last one here."""
@@ -156,10 +161,10 @@ class BoundedProtocol(HttpToolsProtocol):
         elif not self._owes_answer:
             self._hang_up(BadRequest("What came is not a request of HTTP/1.1."))
         elif self.cycle.more_body:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
             unframed = BadRequest("The body is not framed as the head says.")
             self._hang_up(None if self.cycle.response_started else unframed)
+            if self._answering is not None:
+                self._answering.gone()
         else:
             self.cycle.keep_alive = False
 
@@ -193,19 +198,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-def without_chunks(cycle: RequestResponseCycle) -> None:
-    """RFC 9112 section 6.1: no transfer coding for who does not know of any. What has no length ends with the connection;
-    uvicorn, which would send chunks, is told the length of each piece instead."""
-    send, cycle.chunked_encoding = cycle.send, False
-
-    async def as_it_is(message: ASGISendEvent) -> None:
-        body = message.get("body")
-        cycle.expected_content_length = len(body) if isinstance(body, bytes) else 0
-        await send(message)
-
-    cycle.send = as_it_is  # type: ignore[method-assign]  # uvicorn makes the cycle itself
 
 
 def bounded_by(limits: Limits) -> type[BoundedProtocol]:

@@ -9,9 +9,10 @@ from backends.messages import Event, Wire
 from backends.remote.clocks import Clocks
 from backends.remote.dialect import StreamReader
 from backends.remote.refusals import from_report, from_transport
-from backends.sse import Decoder, EventTooLarge
+from backends.sse import Decoder, EventTooLarge, ServerEvent
 from backends.transport import Response, TransportError
 from backends.transport.decoding import BodyReader
+from backends.upstream import Sink
 
 
 class WholeAnswer:
@@ -75,6 +76,37 @@ class StreamedAnswer:
         finally:
             self._on_close()
 
+    async def pour(self, sink: Sink) -> None:
+        try:
+            while self._ready or not self._over:
+                ready, self._ready = self._ready, []
+                has_room = sink.take(ready) if ready else await self._poured(sink)
+                if not has_room:
+                    await sink.room()
+        finally:
+            await self.aclose()
+
+    async def _poured(self, sink: Sink) -> bool:
+        """What comes goes to `sink` at once, until there is no room in it, or nothing more comes. Whether there is room."""
+        if self._failure is not None:
+            raise self._failure
+        has_room = True
+
+        def into(data: bytes) -> bool:
+            nonlocal has_room
+            events: list[Event] = []
+            if self._take(data, events):
+                self._clocks.came()
+            if events:
+                has_room = sink.take(events)
+            return has_room and not self._over and self._failure is None
+
+        try:
+            await self._clocks.wait(self._reader.pour(into), self._clocks.deadline())
+        except TransportError as error:
+            self._end(self._ready, from_transport(error))
+        return has_room
+
     async def _more(self) -> list[Event]:
         """At least one event, or the end. A failure behind good events is raised by the next call."""
         if self._failure is not None:
@@ -83,26 +115,27 @@ class StreamedAnswer:
         events: list[Event] = []
         while not events and not self._over:
             try:
-                data = await self._clocks.wait(self._reader.read(), deadline)
-                if self._take(data, events):
+                if self._take(await self._clocks.wait(self._reader.read(), deadline), events):
                     deadline = self._clocks.deadline()
             except TransportError as error:
                 self._end(events, from_transport(error))
-            except (AnswerError, EventTooLarge) as error:
-                self._fail(events, UpstreamError("bad_answer", str(error), sent=True))
-            except ReportedError as error:
-                self._fail(events, from_report(error, self._key))
         return events
 
     def _take(self, data: bytes, events: list[Event]) -> bool:
         """Whether an event came, were it one that shows nothing: a ping says that the server is alive. A comment is none."""
-        came = self._decoder.feed(data)
-        for event in came:
-            events.extend(self._stream.push(event.data))
-            if self._stream.said_done:
-                break
-        if not data or self._stream.said_done:
-            self._end(events, _cut())
+        came: Sequence[ServerEvent] = ()
+        try:
+            came = self._decoder.feed(data)
+            for event in came:
+                events.extend(self._stream.push(event.data))
+                if self._stream.said_done:
+                    break
+            if not data or self._stream.said_done:
+                self._end(events, _cut())
+        except (AnswerError, EventTooLarge) as error:
+            self._fail(events, UpstreamError("bad_answer", str(error), sent=True))
+        except ReportedError as error:
+            self._fail(events, from_report(error, self._key))
         return bool(came)
 
     def _end(self, events: list[Event], otherwise: UpstreamError) -> None:

@@ -30,7 +30,7 @@ class Clocks:
         self._total_at = started + limits.total_s
         self._first_at = started + limits.first_content_s
         self._awaits_first = streams
-        self._until = inf
+        self._deadline: Deadline = (inf, "gap_timeout")
         self._waiter: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = inf
@@ -48,18 +48,23 @@ class Clocks:
     def total(self) -> Deadline:
         return self._total_at, "total_timeout"
 
+    def came(self) -> None:
+        """An event came while somebody waits for all of them: the next one has its time from here on."""
+        self._deadline = self.deadline()
+
     async def wait(self, awaitable: Awaitable[T], deadline: Deadline) -> T:
         """Raises `UpstreamError` of the deadline's kind. One at a time."""
-        self._until, kind = deadline
+        self._deadline = deadline
         self._waiter = task = asyncio.current_task()
         assert task is not None
         cancels = task.cancelling()
-        if self._until < self._rings_at:
-            self._ring_at(self._until)
+        if deadline[0] < self._rings_at:
+            self._ring_at(deadline[0])
         try:
             return await awaitable
         except asyncio.CancelledError:
             if self._heard_ring(task) and task.cancelling() <= cancels:
+                kind = self._deadline[1]
                 raise UpstreamError(kind, self._words(kind), sent=True) from None
             raise
         finally:
@@ -87,8 +92,8 @@ class Clocks:
         self._timer, self._rings_at = None, inf
         if self._waiter is None:
             return
-        if self._loop.time() < self._until:
-            self._ring_at(self._until)
+        if self._loop.time() < self._deadline[0]:
+            self._ring_at(self._deadline[0])
         else:
             self._rang = True
             self._waiter.cancel()

@@ -2,7 +2,7 @@
 
 import zlib
 
-from backends.transport.interface import Response, TransportError
+from backends.transport.interface import Into, Pours, Response, TransportError
 
 MAX_PIECE_BYTES = 16 * 1024 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
@@ -29,6 +29,14 @@ class BodyReader:
             data = self._unpacked(packed)
             if data or not packed:
                 return data
+
+    async def pour(self, into: Into) -> None:
+        """As `Pours` does, from any response."""
+        if self._inflate is None and isinstance(self._response, Pours):
+            return await self._response.pour(into)
+        while into(await self.read()):
+            pass
+        return None
 
     async def read_all(self, max_bytes: int) -> bytes:
         """The whole body. Raises `TransportError` when there is more than `max_bytes`."""

@@ -8,7 +8,7 @@ from typing import Protocol
 import httptools
 import msgspec
 
-from backends.transport.interface import FailureKind, TransportError
+from backends.transport.interface import FailureKind, Into, TransportError
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +50,7 @@ class Exchange:
         self._heard = False
         self._error: TransportError | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._into: Into | None = None
 
     # parser's side
 
@@ -120,8 +121,9 @@ class Exchange:
             self.head.set_exception(self._error)
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter = self._waiter
+        if waiter is not None and not waiter.done() and not self._poured(waiter) and not waiter.done():
+            waiter.set_result(None)
         if self.when_over is not None and (self.done or self._error is not None):
             when_over, self.when_over = self.when_over, None
             when_over()
@@ -144,6 +146,36 @@ class Exchange:
             if self.done:
                 return b""
             await self._more()
+        return self._taken()
+
+    async def pour(self, into: Into) -> None:
+        """Every piece goes on from within `feed`, until `into` takes no more."""
+        while into(await self.read()):
+            if self._pieces or self.over:
+                continue
+            self._into = into
+            try:
+                await self._more()
+            finally:
+                still, self._into = self._into, None
+            if still is None:
+                return
+
+    def _poured(self, waiter: "asyncio.Future[None]") -> bool:
+        """Whether what has come went on, and whoever waits for the end of it may go on waiting."""
+        if self._into is None or not self._pieces:
+            return False
+        try:
+            if self._into(self._taken()):
+                return not self.over
+            self._into = None
+        except Exception as error:
+            if not waiter.done():
+                waiter.set_exception(error)
+            return True
+        return False
+
+    def _taken(self) -> bytes:
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._unread = 0

@@ -8,7 +8,7 @@ import msgspec
 
 from backends.transport.connection import Connection, connect
 from backends.transport.exchange import Bounds, Exchange
-from backends.transport.interface import HttpRequest, Origin, TransportError
+from backends.transport.interface import HttpRequest, Into, Origin, TransportError
 from backends.transport.pool import Pool
 
 
@@ -46,6 +46,9 @@ class FastResponse:
 
     async def read(self) -> bytes:
         return await self._exchange.read()
+
+    async def pour(self, into: Into) -> None:
+        await self._exchange.pour(into)
 
     async def aclose(self, *, whole: bool = False) -> None:
         if self._released or self._lingering is not None:

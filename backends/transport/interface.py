@@ -4,8 +4,8 @@ One request, one response, read piece by piece. Nothing is added behind the call
 proxies from the environment, no retries of a POST, no transparent decompression.
 """
 
-from collections.abc import Mapping
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 import msgspec
@@ -80,6 +80,19 @@ class Response(Protocol):
 
         `whole` says that nothing of interest is left: the connection may be kept if the peer ends the body promptly.
         """
+        ...
+
+
+Into = Callable[[bytes], bool]
+"""Takes what came, b"" at the end, and says whether it takes more."""
+
+
+@runtime_checkable
+class Pours(Protocol):
+    """A response that hands its bytes on in the instant in which they come."""
+
+    async def pour(self, into: Into) -> None:
+        """Until `into` takes no more. Raises `TransportError`, and what `into` raises."""
         ...
 
 

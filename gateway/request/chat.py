@@ -14,10 +14,11 @@ from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
 from gateway.request.carried import with_head
 from gateway.request.cascade import Cascade
+from gateway.request.client import Client, client_of
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
-from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
+from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early, too_large
 from gateway.request.job import Drive
 from gateway.request.judge import Judged, judge
 from gateway.request.owner import Owner
@@ -43,6 +44,7 @@ class Visit:
     headers: Mapping[str, str]
     receive: Receive
     send: Send
+    client: Client
     observation: Observation
     books: Books
     judged: Judged | None = None
@@ -63,7 +65,7 @@ class ChatEndpoint:
         observation = self._gateway.observer.begin(headers, scope["method"], self._dialect.path)
         shows = self._gateway.settings.debug_headers
         books = Books(observation.request_id, self._dialect.name, shows_candidates=shows)
-        visit = Visit(scope, headers, receive, send, observation, books)
+        visit = Visit(scope, headers, receive, send, client_of(scope), observation, books)
         try:
             await self._attend(visit)
         finally:
@@ -101,7 +103,8 @@ class ChatEndpoint:
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:
-            request = await read_request(visit.receive, gateway.limits, self._dialect.read)
+            body = visit.client.whole_body or await read_body(visit.receive, gateway.limits)
+            request = read_request(body, gateway.limits, self._dialect.read)
             request = with_head(request, visit.headers, visit.scope["query_string"])
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
@@ -110,8 +113,8 @@ class ChatEndpoint:
 
     async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
         """From here on the client is watched, and everything taken has an owner."""
-        async with ClientWatch(visit.receive) as watch, Owner(self._gateway.live, visit.observation) as owner:
-            out = self._egress(visit, request, watch)
+        async with ClientWatch(visit.client) as watch, Owner(self._gateway.live, visit.observation) as owner:
+            out = self._egress(visit, request)
             try:
                 await drive(await self._decide(visit, request, principal, owner, out))
             except asyncio.CancelledError:
@@ -120,7 +123,7 @@ class ChatEndpoint:
                 visit.books.failed(cut_short(), begun=True)
                 await out.fail(cut_short())
             finally:
-                await out.aclose()
+                out.close()
 
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
@@ -148,12 +151,12 @@ class ChatEndpoint:
         cascade = Cascade(live.policy, request, judged, world.escalations, books)
         return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at, ear=ear)
 
-    def _egress(self, visit: Visit, request: ChatRequest, watch: ClientWatch) -> Egress:
+    def _egress(self, visit: Visit, request: ChatRequest) -> Egress:
         request_id = visit.books.request_id
         if request.stream:
             silence_s = self._gateway.limits.silence_s
-            return StreamEgress(self._dialect, visit.send, request, request_id, watch, silence_s=silence_s)
-        return WholeEgress(self._dialect, visit.send, request, request_id, watch)
+            return StreamEgress(self._dialect, visit.client, request, request_id, silence_s=silence_s)
+        return WholeEgress(self._dialect, visit.client, request, request_id)
 
     async def _refuse(self, visit: Visit, error: RouterError) -> None:
         visit.books.failed(error, begun=False)
@@ -176,9 +179,10 @@ def cut_short() -> Draining:
     return Draining("This process stopped before the answer was whole.")
 
 
-async def read_request(receive: Receive, limits: Limits, read: Callable[[bytes], ChatRequest]) -> ChatRequest:
+def read_request(body: bytes, limits: Limits, read: Callable[[bytes], ChatRequest]) -> ChatRequest:
     """Raises RouterError."""
-    body = await read_body(receive, limits)
+    if len(body) > limits.body_bytes:
+        raise too_large(limits)
     refuse_deep(body, limits.json_depth)
     try:
         request = read(body)

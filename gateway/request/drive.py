@@ -3,16 +3,16 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from backends.errors import UpstreamError
 from backends.messages import Event
-from backends.upstream import Answer, Prepared
+from backends.upstream import Answer, Prepared, pour
 from gateway.errors import Misconfigured, RouterError
 from gateway.request.beside import asked, head_start, second_opinion
-from gateway.request.egress import Egress, speaks
+from gateway.request.egress import speaks
 from gateway.request.faults import from_reject, from_upstream, missed, outcome_of, telling, wait_of
 from gateway.request.hold import HeldBack, forget
 from gateway.request.job import Drive
@@ -126,23 +126,12 @@ async def relay(trial: Trial, job: Drive) -> None:
     first_at = loop.time() + limits.first_content_s if job.request.stream else job.total_at
     if job.ear is not None:
         job.ear.forget()
-
-    def seen(event: Event) -> None:
-        tally.see(event)
-        job.cascade.hear(event)
-        if job.ear is not None:
-            job.ear.hear(event)
-        if not tally.spoke and speaks(event):
-            tally.spoke = True
-            attempt.spoke()
-            deadline.reschedule(job.total_at)
-
     try:
         async with asyncio.timeout_at(first_at) as deadline:
             await job.affinity.sent(trial.call, trial.prepared)
             request = job.cascade.asking(trial.call, trial.held)
             answer = await (trial.begun or attempt.start(asked(request, trial.prepared, limits, attempt)))
-            await pass_on(answer, trial.held, seen, job.out)
+            await pass_on(answer, trial.held, Passage(trial, job, deadline))
             if trial.given_up:
                 return
             await attempt.end("", tally.usage)
@@ -153,15 +142,47 @@ async def relay(trial: Trial, job: Drive) -> None:
     await job.affinity.answered(trial.call, trial.prepared, sent, tally.usage)
 
 
-async def pass_on(answer: Answer, held: HeldBack | None, seen: Callable[[Event], None], out: Egress) -> None:
+class Passage:
+    """From the upstream to the client. Whoever wants to know of an event sees it as it passes."""
+
+    __slots__ = ("_attempt", "_deadline", "_job", "_out", "_tally", "room")
+
+    def __init__(self, trial: Trial, job: Drive, deadline: asyncio.Timeout) -> None:
+        self._attempt, self._tally = trial.attempt, trial.tally
+        self._job, self._out, self._deadline = job, job.out, deadline
+        self.room = job.out.room
+
+    def take(self, events: Sequence[Event]) -> bool:
+        for event in events:
+            self.see(event)
+            self._out.take(event)
+        return self._out.flush()
+
+    def see(self, event: Event) -> None:
+        job, tally = self._job, self._tally
+        tally.see(event)
+        job.cascade.hear(event)
+        if job.ear is not None:
+            job.ear.hear(event)
+        if not tally.spoke and speaks(event):
+            tally.spoke = True
+            self._attempt.spoke()
+            self._deadline.reschedule(job.total_at)
+
+    def show(self, event: Event) -> bool:
+        """One that was seen when it came."""
+        self._out.take(event)
+        return self._out.flush()
+
+
+async def pass_on(answer: Answer, held: HeldBack | None, passage: Passage) -> None:
     if held is None:
-        async for event in answer:
-            seen(event)
-            await out.take(event)
+        await pour(answer, passage)
         return
-    async with aclosing(held.through(answer, seen)) as events:
+    async with aclosing(held.through(answer, passage.see)) as events:
         async for event in events:
-            await out.take(event)
+            if not passage.show(event):
+                await passage.room()
 
 
 async def send_kept(call: Call, job: Drive) -> None:
@@ -169,7 +190,8 @@ async def send_kept(call: Call, job: Drive) -> None:
     job.books.turned_back(call, job.live.policy.models[call.model].price)
     job.announce(call)
     for event in job.cascade.kept:
-        await job.out.take(event)
+        job.out.take(event)
+    job.out.flush()
     await job.out.finish()
     job.books.spoke(job.out.begun_at or 0.0)
     job.cascade.answered(call)

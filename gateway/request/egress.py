@@ -1,7 +1,7 @@
 """Step 9: what the client gets of an answer. Nothing leaves before the first content, and nothing after the end.
 
-Until the first content leaves, an attempt can be replaced by another without a trace. One event that speaks is one ASGI
-send; events that do not speak wait for the next that does, so the end of a stream is one send too.
+Until the first content leaves, an attempt can be replaced by another without a trace. What arrived together leaves together;
+events that do not speak wait for the next that does, so the end of a stream is one write too.
 """
 
 import asyncio
@@ -14,9 +14,8 @@ import msgspec
 from backends.dialects.dialect import Dialect, StreamWriter, WholeWriter
 from backends.messages import ChatRequest, Delta, Event, ToolCall, Whole, Wire
 from gateway.errors import Left, RouterError
-from gateway.request.ingress import Send
-from gateway.request.reply import error_facts, send_body, send_head, send_whole
-from gateway.request.watch import ClientWatch
+from gateway.request.client import Client
+from gateway.request.reply import JSON, error_facts
 from policies.decision import Call
 
 LAST_WORDS_S = 2.0
@@ -53,7 +52,15 @@ class Egress(Protocol):
         its model counts, 0 where nobody knows."""
         ...
 
-    async def take(self, event: Event) -> None: ...
+    def take(self, event: Event) -> None:
+        """The next of it; it leaves with the next `flush`, if anything speaks by then."""
+        ...
+
+    def flush(self) -> bool:
+        """Whether the client has room for more; if it has not, `room` waits until it has."""
+        ...
+
+    async def room(self) -> None: ...
 
     async def finish(self) -> None:
         """The answer is whole."""
@@ -63,34 +70,27 @@ class Egress(Protocol):
         """End a begun answer with an error that does not look like success. Raises Left when nobody reads it."""
         ...
 
-    async def aclose(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class StreamEgress:
     """An event stream in the client's dialect, with a sign of life in long silences so that no proxy in between gives up."""
 
     def __init__(
-        self,
-        dialect: Dialect,
-        send: Send,
-        request: ChatRequest,
-        request_id: str,
-        watch: ClientWatch,
-        *,
-        silence_s: float,
+        self, dialect: Dialect, client: Client, request: ChatRequest, request_id: str, *, silence_s: float
     ) -> None:
         self._dialect = dialect
-        self._send = send
+        self._client = client
         self._request = request
         self._request_id = request_id
-        self._watch = watch
         self._silence_s = silence_s
         self._created = int(time.time())
         self._renderer: StreamWriter | None = None
         self._headers: Mapping[str, str] = {}
         self._held: list[bytes] = []
+        self._spoke = False
         self._last_at = 0.0
-        self._pulse: asyncio.Task[None] | None = None
+        self._pulse: asyncio.TimerHandle | None = None
         self.begun_at: float | None = None
 
     @property
@@ -104,13 +104,21 @@ class StreamEgress:
         self._renderer = self._dialect.stream(request, call.model, self._request_id, self._created)
         self._headers = {**STREAM_HEADERS, **self._dialect.headers(self._request_id), **headers}
         self._held.clear()
+        self._spoke = False
 
-    async def take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:
         data = self._rendering.render(event)
         if data:
             self._held.append(data)
-        if speaks(event):
-            await self._flush()
+        self._spoke = self._spoke or speaks(event)
+
+    def flush(self) -> bool:
+        if self._spoke:
+            self._write()
+        return self._client.has_room
+
+    async def room(self) -> None:
+        await self._client.room()
 
     async def finish(self) -> None:
         self._held.append(self._rendering.end())
@@ -125,7 +133,7 @@ class StreamEgress:
         except TimeoutError:
             raise Left("The client does not read its answer.") from None
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
         if self._pulse is not None:
             self._pulse.cancel()
 
@@ -134,44 +142,44 @@ class StreamEgress:
         assert self._renderer is not None
         return self._renderer
 
-    async def _flush(self, *, more: bool = True) -> None:
+    def _write(self, *, more: bool = True) -> None:
         if self.begun_at is None:
-            await self._begin()
+            self._begin()
         self._last_at = time.monotonic()
         data = self._held[0] if len(self._held) == 1 else b"".join(self._held)
         self._held.clear()
-        await send_body(self._send, data, more=more)
+        self._spoke = False
+        self._client.write(data, more=more)
 
-    async def _begin(self) -> None:
+    def _begin(self) -> None:
         self.begun_at = time.perf_counter()
-        await send_head(self._send, 200, self._headers)
-        self._pulse = asyncio.create_task(self._keep_alive(), name="stream-keep-alive")
+        self._client.begin(200, self._headers)
+        self._pulse = asyncio.get_running_loop().call_later(self._silence_s, self._beat)
 
-    async def _keep_alive(self) -> None:
+    def _beat(self) -> None:
         """Every write is whole events, so a sign of life may stand between any two."""
-        while True:
-            silent_s = time.monotonic() - self._last_at
-            if silent_s >= self._silence_s:
-                self._last_at = time.monotonic()
-                await send_body(self._send, self._dialect.keep_alive, more=True)
-            else:
-                await asyncio.sleep(self._silence_s - silent_s)
+        left_s = self._silence_s - (time.monotonic() - self._last_at)
+        if left_s <= 0:
+            left_s, self._last_at = self._silence_s, time.monotonic()
+            if self._client.has_room:
+                self._client.write(self._dialect.keep_alive)
+        self._pulse = asyncio.get_running_loop().call_later(left_s, self._beat)
 
     async def _end(self) -> None:
-        await self.aclose()
-        await self._flush(more=False)
-        self._watch.answered()
+        self.close()
+        if not self._client.has_room:
+            await self._client.room()
+        self._write(more=False)
 
 
 class WholeEgress:
     """An answer in one JSON body. It begins and ends in `finish`, so it never fails half-way."""
 
-    def __init__(self, dialect: Dialect, send: Send, request: ChatRequest, request_id: str, watch: ClientWatch) -> None:
+    def __init__(self, dialect: Dialect, client: Client, request: ChatRequest, request_id: str) -> None:
         self._dialect = dialect
-        self._send = send
+        self._client = client
         self._request = request
         self._request_id = request_id
-        self._watch = watch
         self._completion: WholeWriter | None = None
         self._headers: Mapping[str, str] = {}
         self.begun_at: float | None = None
@@ -182,21 +190,26 @@ class WholeEgress:
 
     def attempt(self, call: Call, headers: Mapping[str, str], prompt_tokens: int = 0) -> None:
         self._completion = self._dialect.whole(self._request, call.model, self._request_id, int(time.time()))
-        self._headers = {**self._dialect.headers(self._request_id), **headers}
+        self._headers = {"content-type": JSON, **self._dialect.headers(self._request_id), **headers}
 
-    async def take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:
         assert self._completion is not None
         self._completion.add(event)
+
+    def flush(self) -> bool:
+        return True
+
+    async def room(self) -> None:
+        """Nothing leaves before the end."""
 
     async def finish(self) -> None:
         assert self._completion is not None
         body = self._completion.body()
         self.begun_at = time.perf_counter()
-        await send_whole(self._send, 200, body, self._headers)
-        self._watch.answered()
+        self._client.answer(200, self._headers, body)
 
     async def fail(self, error: RouterError) -> None:
         raise error
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
         self._completion = None

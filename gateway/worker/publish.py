@@ -10,6 +10,7 @@ from backends.worker.voice import Voice, Worker, load_of
 from gateway.errors import Busy, GatewaysOnly, Left, NotFound, RouterError, Unavailable
 from gateway.house import Gateway
 from gateway.pages import NO_CACHE, who_asks
+from gateway.request.client import Client, client_of
 from gateway.request.door import Door
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import send_body, send_head, send_whole
@@ -48,16 +49,15 @@ class Events:
             raise Busy(f"{MOST_READERS} gateways listen, the most that a worker speaks to.")
         self._readers += 1
         try:
-            await self._speak(worker, gateway.door, lambda: may_hear(gateway, scope, worker), receive, send)
+            await self._speak(worker, gateway.door, lambda: may_hear(gateway, scope, worker), client_of(scope), send)
         finally:
             self._readers -= 1
         return None
 
-    async def _speak(self, worker: Worker, door: Door, may: Callable[[], bool], receive: Receive, send: Send) -> None:
-        async with ClientWatch(receive) as watch:
+    async def _speak(self, worker: Worker, door: Door, may: Callable[[], bool], client: Client, send: Send) -> None:
+        async with ClientWatch(client):
             await send_head(send, 200, STREAM)
             await speak(Voice(worker), door, may, send)
-            watch.answered()
             await send_body(send, b"")
 
 

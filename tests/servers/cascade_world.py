@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -11,7 +11,7 @@ from backends.dialects.openai_chat.request import read_chat
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Event
 from backends.upstream import Load, Prepared, Upstream, UpstreamCall
-from gateway.errors import Left, RouterError
+from gateway.errors import RouterError
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.affinity import Affinity
@@ -19,13 +19,11 @@ from gateway.request.cascade import Cascade
 from gateway.request.drive import drive
 from gateway.request.egress import StreamEgress, WholeEgress
 from gateway.request.identity import ANONYMOUS
-from gateway.request.ingress import AsgiEvent
 from gateway.request.job import Drive
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.snapshot import World
-from gateway.request.watch import ClientWatch
 from gateway.state.memory import MemoryResidency
 from gateway.telemetry.observe import NullObservation
 from policies.catalogue import Model, Price
@@ -114,13 +112,25 @@ class Client:
     status: int = 0
     ends: int = 0
 
-    async def __call__(self, event: AsgiEvent) -> None:
-        if event["type"] == "http.response.start":
-            self.status = event["status"]
-            self.headers = {name.decode(): value.decode() for name, value in event["headers"]}
-        else:
-            self.pieces.append((loop_time(), event.get("body", b"")))
-            self.ends += not event.get("more_body", False)
+    has_room = True
+    whole_body: bytes | None = None
+
+    async def room(self) -> None:
+        """There always is."""
+
+    def watch(self, left: Callable[[], None] | None) -> None:
+        """Who plays it leaves by itself."""
+
+    def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.begin(status, headers)
+        self.write(body, more=False)
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.status, self.headers = status, dict(headers)
+
+    def write(self, data: bytes, *, more: bool = True) -> None:
+        self.pieces.append((loop_time(), data))
+        self.ends += not more
 
     @property
     def body(self) -> bytes:
@@ -208,9 +218,8 @@ class Stage:
         return came
 
     async def _serve(self, live: Live, request: ChatRequest, came: Came, world: World) -> None:
-        watch = ClientWatch(never)
-        egress = StreamEgress(OpenAIChat(), came.client, request, "id", watch, silence_s=60) if request.stream else None
-        out = egress or WholeEgress(OpenAIChat(), came.client, request, "id", watch)
+        egress = StreamEgress(OpenAIChat(), came.client, request, "id", silence_s=60) if request.stream else None
+        out = egress or WholeEgress(OpenAIChat(), came.client, request, "id")
         async with Owner(live, NullObservation()) as owner:
             judged = await judge(live, request, ANONYMOUS, {}, world)
             came.books.decided(judged.decision)
@@ -233,12 +242,8 @@ class Stage:
                     )
                 )
             finally:
-                await out.aclose()
+                out.close()
 
 
 def fresh_world() -> World:
     return World(residency=MemoryResidency(10, loop_time), now=lambda: 0.0)
-
-
-async def never() -> AsgiEvent:
-    raise Left("the watch is not entered")

@@ -13,6 +13,7 @@ import msgspec
 from backends.dialects.openai_chat.calls import CallFragments, as_list
 from backends.dialects.openai_chat.reported import read_usage, reported_error
 from backends.dialects.openai_chat.shapes import in_utf8
+from backends.dialects.openai_chat.stencil import MARK, Stencil, marked, stencil
 from backends.dialects.openai_chat.whole import AnswerError
 from backends.messages import Event, Usage, Wire
 
@@ -32,10 +33,15 @@ class _Delta(msgspec.Struct):
     audio: msgspec.Raw = _NOTHING
 
     def speaks(self) -> bool:
-        return bytes(self.content) not in _SILENT or any(
-            bytes(field) not in _SILENT
-            for field in (self.tool_calls, self.reasoning_content, self.reasoning, self.refusal, self.audio)
-        )
+        return bytes(self.content) not in _SILENT or self._speaks_otherwise()
+
+    def is_text(self) -> bool:
+        """More of what was begun, and nothing beside it."""
+        return bytes(self.content) not in _SILENT and not bytes(self.role) and not self._speaks_otherwise()
+
+    def _speaks_otherwise(self) -> bool:
+        fields = (self.tool_calls, self.reasoning_content, self.reasoning, self.refusal, self.audio)
+        return any(bytes(field) not in _SILENT for field in fields)
 
 
 class _Choice(msgspec.Struct):
@@ -73,6 +79,7 @@ class Relay:
         self._calls: dict[int, CallFragments] = {}
         self._usage = _NOTHING
         self._counted: Usage | None = None
+        self._stencil: Stencil | None = None
         self.said_done = False
 
     @property
@@ -86,6 +93,8 @@ class Relay:
 
     def push(self, data: bytes) -> list[Wire]:
         """Raises `ChunkError`, or `ReportedError` for an error object."""
+        if self._stencil is not None and (shown := self._stencil.shown(data)) is not None:
+            return [Wire(shown, speaks=True, counted=self._counted)]
         if data == b"[DONE]":
             self.said_done = True
         if not data or self.said_done:
@@ -106,7 +115,7 @@ class Relay:
         return [Wire(msgspec.json.encode(last)), usage]
 
     def _push(self, data: bytes) -> list[Wire]:
-        chunk = _CHUNK.decode(data)
+        chunk, self._stencil = _CHUNK.decode(data), None
         if bytes(chunk.error) not in _SILENT:
             raise reported_error(bytes(chunk.error), 502)
         if bytes(chunk.usage) not in _SILENT:
@@ -132,6 +141,7 @@ class Relay:
         return not (choice.finish_reason == "stop" and self._calls.get(choice.index))
 
     def _pass(self, data: bytes, choices: list[_Choice]) -> list[Wire]:
+        self._stencil = self._stencil_of(data, choices[0]) if self._choices == 1 else None
         speaks = finishes = False
         for choice in choices:
             self._begun.add(choice.index)
@@ -140,6 +150,15 @@ class Relay:
                 finishes = True
                 self._finished.add(choice.index)
         return [Wire(msgspec.json.encode(self._framed(_FIELDS.decode(data))), speaks, finishes, counted=self._counted)]
+
+    def _stencil_of(self, data: bytes, choice: _Choice) -> Stencil | None:
+        """For the chunks that follow this one, where it is one more piece of a text and no more."""
+        if choice.delta is None or choice.finish_reason is not None or not choice.delta.is_text():
+            return None
+        came = marked(data, bytes(choice.delta.content))
+        if came is None or text_of(came) != MARK:
+            return None
+        return stencil(came, msgspec.json.encode(self._framed(_FIELDS.decode(came))))
 
     def _correct(self, data: bytes) -> list[Wire]:
         fields = _FIELDS.decode(data)
@@ -191,3 +210,11 @@ class Relay:
             fields = _FIELDS.decode(data)
             self._head = {key: msgspec.Raw(bytes(fields[key])) for key in _HEAD if key in fields}
             self._head["model"] = self._model
+
+
+def text_of(data: bytes) -> str:
+    """What the first choice of a chunk says, "" where it says nothing in words."""
+    choices = _CHUNK.decode(data).choices
+    raw = bytes(choices[0].delta.content) if choices and choices[0].delta is not None else b""
+    text = _ANY.decode(raw) if raw else ""
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,50 @@
+"""Who asked, on the connection they asked on: their body, whether they are still there, and what they are told.
+
+ASGI has an event and an await for each of these; the hot path has a call. Everything else in the gateway speaks ASGI.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, cast
+
+from gateway.request.ingress import Scope
+
+CLIENT = "turnout.client"
+"""The name of the client among the extensions of an ASGI scope."""
+
+
+class Client(Protocol):
+    """One request of a client. What is said to one who left goes nowhere."""
+
+    @property
+    def whole_body(self) -> bytes | None:
+        """The body, if all of it is here."""
+        ...
+
+    @property
+    def has_room(self) -> bool:
+        """False while the client reads more slowly than it is written to."""
+        ...
+
+    async def room(self) -> None:
+        """Wait until it has, or has left."""
+        ...
+
+    def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        """All of it, in one piece."""
+        ...
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """The head of an answer of unknown length; it leaves with the first of it."""
+        ...
+
+    def write(self, data: bytes, *, more: bool = True) -> None:
+        """The next of it, at once; with `more` False the last."""
+        ...
+
+    def watch(self, left: Callable[[], None] | None) -> None:
+        """`left` is called when the client leaves before its answer is whole, now if it has; None: nobody wants to know."""
+        ...
+
+
+def client_of(scope: Scope) -> Client:
+    return cast(Client, scope["extensions"][CLIENT])
