@@ -4,10 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from classifiers import artefact as artefacts
@@ -27,7 +27,7 @@ from classifiers.stages import nearest
 from classifiers.static import open_static
 from classifiers.text import cut_of, digest
 from classifiers.turns import Chances, prefixes
-from policies.estimates import Calibration, Estimate, Span, Unsettled
+from policies.estimates import Calibration, Estimate, Stage, Unsettled
 
 REMEMBERED_TURNS = 65_536
 REMEMBERED_VECTORS = 2_048
@@ -55,7 +55,7 @@ class Estimator:
         self._artefact = artefact
         self._embedder = embedder
         self._clock = clock
-        self._name = artefact.manifest.digest[:12]
+        self._name = artefact.calibration.artefact
         self._glances = Glances(artefact, open_static(), REMEMBERED_TURNS) if artefact.stages else None
         self._known: Memory[Scored] = Memory(REMEMBERED_TURNS)
         self._vectors: Memory[Vectors] = Memory(REMEMBERED_VECTORS)
@@ -110,7 +110,7 @@ class Estimator:
         glance = self._glances.glance(turns) if self._glances and unsettled else None
         if glance is None or unsettled is None:
             return _Asked(started, turns, tuple(range(len(turns))), waiting=self._ask(turns))
-        unclear = tuple(unsettled(self._span(glance)))
+        unclear = tuple(unsettled(glance.span))
         return _Asked(started, turns, unclear, glance, self._ask(turns[: max(unclear, default=-1) + 1]))
 
     def _ask(self, turns: Sequence[str]) -> "list[Future[Scored]]":
@@ -164,8 +164,10 @@ class Estimator:
         return "" if alike >= stages.least else f"unlike anything it was trained on ({least})"
 
     def _conclude(self, asked: "_Asked", within_s: float) -> Estimate:
-        reason = asked.reason or _unready(asked.waiting, within_s)
         took_us = round((self._clock() - asked.started) * 1e6)
+        if asked.glance is not None and not asked.unclear:
+            return self._estimate(asked.glance.likely, took_us, "quick", asked.glance)
+        reason = asked.reason or _unready(asked.waiting, within_s)
         seen = asked.turns[: max(asked.unclear, default=-1) + 1] if not reason else []
         known = [found for turn in seen if (found := self._known.get(digest(turn))) is not None]
         reason = reason or ("forgotten too soon" if len(known) < len(seen) else "")
@@ -173,38 +175,34 @@ class Estimator:
             reason = known[-1].doubt
         if reason:
             return Estimate(abstains=reason, artefact=self._name, took_us=took_us)
-        rows = self._rows(asked, known)
+        return self._estimate(self._rows(asked, known), took_us, "full" if asked.is_full else "quick", asked.glance)
+
+    def _estimate(
+        self, rows: Sequence[Mapping[str, float]], took_us: int, stage: Stage, glance: Glance | None
+    ) -> Estimate:
         return Estimate(
             p_good=rows[-1],
             earlier=tuple(rows[:-1]),
             artefact=self._name,
             took_us=took_us,
-            stage="full" if asked.is_full else "quick",
-            ends=asked.glance and (self._named(asked.glance.low[-1]), self._named(asked.glance.high[-1])),
+            stage=stage,
+            ends=None if glance is None else glance.ends,
         )
 
     def _rows(self, asked: "_Asked", known: Sequence[Scored]) -> list[Mapping[str, float]]:
         """Chances of each prefix: what the encoder made of it where the quick stage did not suffice. One whose newest turn
         was in doubt has none."""
         full = prefixes([found.chances for found in known])
-        rows = [self._named(chances) for chances in (full if asked.glance is None else asked.glance.likely)]
+        rows = [self._named(chances) for chances in full] if asked.glance is None else list(asked.glance.likely)
         for at in asked.unclear:
             rows[at] = {} if known[at].doubt else self._named(full[at])
         return rows
-
-    def _span(self, glance: Glance) -> Span:
-        return Span(self._quickly(glance.low), self._quickly(glance.high))
-
-    def _quickly(self, chances: Sequence[Chances]) -> Estimate:
-        *earlier, newest = [self._named(row) for row in chances]
-        return Estimate(p_good=newest, earlier=tuple(earlier), artefact=self._name, stage="quick")
 
     def _named(self, chances: Chances) -> Mapping[str, float]:
         return dict(zip(self._artefact.manifest.heads, chances, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(msgspec.Struct, frozen=True):
     """An estimate under way. `unclear` are the prefixes, by place, that the encoder has to speak of."""
 
     started: float

@@ -1,8 +1,9 @@
 """The quick stage over a conversation: what its turns come to without the encoder, and at both ends of what is left open."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from classifiers.artefact import Artefact
@@ -13,6 +14,10 @@ from classifiers.readings import lower, readings
 from classifiers.static import StaticEmbedder
 from classifiers.text import cut_of, digest
 from classifiers.turns import Chances, prefixes
+from policies.estimates import Ends, Estimate, Span
+
+REMEMBERED_CONVERSATIONS = 2_048
+"""As they stood when they were looked at: 3 MB when full of short ones."""
 
 
 class Glimpse(NamedTuple):
@@ -23,12 +28,15 @@ class Glimpse(NamedTuple):
     high: Chances
 
 
-class Glance(NamedTuple):
-    """The same for each prefix of a conversation, oldest first."""
+class Glance(msgspec.Struct, frozen=True):
+    """A conversation by its turns: what is likely for each prefix of it, oldest first, and the estimate at both ends."""
 
-    likely: list[Chances]
-    low: list[Chances]
-    high: list[Chances]
+    likely: tuple[Mapping[str, float], ...]
+    span: Span
+
+    @property
+    def ends(self) -> Ends:
+        return self.span.low.p_good, self.span.high.p_good
 
 
 class Glances:
@@ -38,15 +46,30 @@ class Glances:
         """`artefact` has stages."""
         assert artefact.stages is not None
         self._quick, self._scale, self._static = artefact.stages.quick, artefact.blend.scale, static
-        self._models = artefact.manifest.heads
+        self._models, self._name = artefact.manifest.heads, artefact.calibration.artefact
         self._seen: Memory[Glimpse] = Memory(most)
+        self._whole: Memory[Glance] = Memory(REMEMBERED_CONVERSATIONS)
 
     def glance(self, turns: Sequence[str]) -> Glance:
-        found = [self._glimpse(turn) for turn in turns]
-        return Glance(*(prefixes([glimpse[end] for glimpse in found]) for end in range(3)))
+        keys = [digest(turn) for turn in turns]
+        whole = b"".join(keys)
+        found = self._whole.get(whole)
+        if found is None:
+            found = self._together([self._glimpse(key, turn) for key, turn in zip(keys, turns, strict=True)])
+            self._whole.put(whole, found)
+        return found
 
-    def _glimpse(self, turn: str) -> Glimpse:
-        key = digest(turn)
+    def _together(self, seen: Sequence[Glimpse]) -> Glance:
+        likely, low, high = (
+            tuple([dict(zip(self._models, row, strict=True)) for row in prefixes([glimpse[end] for glimpse in seen])])
+            for end in range(3)
+        )
+        return Glance(likely, Span(self._quickly(low), self._quickly(high)))
+
+    def _quickly(self, rows: Sequence[Mapping[str, float]]) -> Estimate:
+        return Estimate(p_good=rows[-1], earlier=tuple(rows[:-1]), artefact=self._name, stage="quick")
+
+    def _glimpse(self, key: bytes, turn: str) -> Glimpse:
         found = self._seen.get(key)
         if found is None:
             found = self._look(turn)

@@ -156,8 +156,22 @@ def test_a_turn_that_is_read_twice_has_the_lower_ends_of_both_readings(staged: P
 
     inputs = read_inputs(both, np.zeros((2, 384), np.float32))
     ends = [opened.blend.scale.apply(rows) for rows in opened.stages.quick.ends(static_inputs(both, inputs))]
-    for chances, rows in zip(found, ends, strict=True):
-        assert np.isclose(chances[0][1] - chances[0][0], (rows[:, 1] - rows[:, 0]).min(), atol=2e-4)
+    for chances, rows in zip((found.likely[0], *found.ends), ends, strict=True):
+        low, high = chances.values()
+        assert np.isclose(high - low, (rows[:, 1] - rows[:, 0]).min(), atol=2e-4)
+
+
+def test_a_conversation_that_was_looked_at_before_is_told_apart_from_any_other(staged: Path):
+    glances = Glances(artefact.load(staged), open_static(), 10)
+    one, other = "What is 2 + 2?", "Prove that there are infinitely many primes."
+
+    before = glances.glance([one, other])
+
+    assert glances.glance([one, other]) is before
+    fresh = Glances(artefact.load(staged), open_static(), 10)
+    for turns in ([one], [other], [other, one], [one + other], [one, other, one], [one, other]):
+        assert glances.glance(turns) == fresh.glance(turns)
+    assert before != glances.glance([other, one])
 
 
 def open_at(*places: int):
