@@ -92,7 +92,7 @@ class Shadows:
     def drawn(self, live: Live, visit: Asking, request: ChatRequest, judged: Judged, salt: bytes) -> Drawn | None:
         """What is to be remembered of a request that shadows have drawn; None for all others. Costs nothing without shadows."""
         plans = (*live.policy.shadows, *self._rollouts.plans(live.policy))
-        if not plans or request.asks != "chat" or SHADOW_HEADER in visit.headers:
+        if not plans or request.asks == "embeddings" or SHADOW_HEADER in visit.headers:
             return None
         found = picks(plans, judged.facts, judged.decision, visit.observation.request_id)
         return Drawn(found, request, salt, judged, visit.observation, Capture()) if found else None

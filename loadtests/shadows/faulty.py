@@ -7,9 +7,10 @@ with that, `flood` without end. `GET /billed` tells how many tokens it has charg
 import asyncio
 import json
 import sys
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from loadtests.peers.mock_upstream import FIRST, LAST, NEXT, TAIL, TOKENS, USAGE, WHOLE
+from loadtests.shadows.upstream import TEXT_LAST, TEXT_NEXT, TEXT_TAIL, TEXT_WHOLE
 
 Fault = Literal["none", "hang", "500", "flood", "slow", "kill"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
@@ -17,6 +18,19 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 WAIT_S = {"slow": 0.3}
 GAP_S = {"slow": 0.03}
 CHUNK = b"%x\r\n%b\r\n"
+
+
+class Words(NamedTuple):
+    """What is said of one kind of request, whole or event by event."""
+
+    whole: bytes
+    first: bytes
+    next: bytes
+    last: bytes
+
+
+CHATS = Words(WHOLE, FIRST, NEXT, LAST + TAIL)
+TEXTS = Words(TEXT_WHOLE, TEXT_NEXT, TEXT_NEXT, TEXT_LAST + TEXT_TAIL)
 
 
 class Faulty:
@@ -46,23 +60,24 @@ class Faulty:
         elif self._fault == "flood":
             await flood(writer)
         else:
-            await self._speak(writer, stream=b'"stream":true' in body)
+            words = TEXTS if b"/chat/completions" not in head.partition(b"\r\n")[0] else CHATS
+            await self._speak(writer, words, stream=b'"stream":true' in body)
 
-    async def _speak(self, writer: asyncio.StreamWriter, *, stream: bool) -> None:
+    async def _speak(self, writer: asyncio.StreamWriter, words: Words, *, stream: bool) -> None:
         """It charges for what it has begun to say."""
         self._answers += 1
         await asyncio.sleep(WAIT_S.get(self._fault, 0))
         if not stream:
-            await write(writer, 200, WHOLE)
+            await write(writer, 200, words.whole)
             return
         begin_stream(writer)
         for number in range(TOKENS):
-            event = FIRST if number == 0 else NEXT
+            event = words.first if number == 0 else words.next
             writer.write(CHUNK % (len(event), event))
             if gap_s := GAP_S.get(self._fault, 0):
                 await writer.drain()
                 await asyncio.sleep(gap_s)
-        writer.write(CHUNK % (len(LAST + TAIL), LAST + TAIL) + b"0\r\n\r\n")
+        writer.write(CHUNK % (len(words.last), words.last) + b"0\r\n\r\n")
         await writer.drain()
 
 

@@ -11,11 +11,13 @@ from servers.plain_client import connected
 from servers.running_gateway import RunningGateway, running_gateway
 from upstreams.fake_messages import messages_either
 from upstreams.fake_upstream import (
+    DONE,
     Cut,
     Reply,
     Until,
     chat_either,
     chat_stream,
+    event,
     fake_upstream,
     json_reply,
     sse_reply,
@@ -97,6 +99,49 @@ async def test_in_every_dialect_the_shadow_is_asked_the_same_and_changes_no_byte
     assert got.header("x-turnout-shadow") == "true"
     assert "kA-secret" not in repr(got.headers)
     assert got.header("idempotency-key") is None
+
+
+def completed(text):
+    choice = {"index": 0, "text": text, "finish_reason": "stop"}
+    body = {"id": "c1", "object": "text_completion", "choices": [choice]}
+    return lambda got: sse_reply(event(body), DONE) if got.json.get("stream") else json_reply(body)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("said", ["one", "two"])
+async def test_completions_are_shadowed_as_chats_are(said, stream, tmp_path: Path):
+    way = next(way for way in WAYS if way.name == "completions")
+    async with (
+        fake_upstream(completed("one")) as primary,
+        fake_upstream(completed(said)) as shadow,
+        running_gateway(policy(primary.base, shadow.base, compare=["exact", "edit"]), tmp_path) as gateway,
+    ):
+        answer = await asked(gateway.port, way, stream)
+        results = await until_served(gateway, 1)
+        chapter = gateway.gateway.shadows.chapters["s"]
+
+    assert b'"one"' in answer
+    assert results == {"compared": 1}
+    (got,) = shadow.received
+    assert (got.path, got.json["prompt"], got.header("x-turnout-shadow")) == ("/v1/completions", "hi", "true")
+    assert chapter.evidence["exact"].shadow == {0 if said == "one" else 100: 1}
+    assert chapter.evidence["edit"].shadow == {0 if said == "one" else 100: 1}
+
+
+async def test_embeddings_are_not_for_two_models_vectors_have_nothing_in_common(tmp_path: Path):
+    way = next(way for way in WAYS if way.name == "embeddings")
+    reply = json_reply({"object": "list", "data": [{"index": 0, "embedding": [1.0]}]})
+    spoken = json.loads(policy("http://m", "http://b"))
+    async with fake_upstream(reply) as primary, fake_upstream(reply) as shadow:
+        for name, server in (("m", primary), ("b", shadow)):
+            spoken["models"][name] |= {"at": f"{server.base}/v1", "can": ["embeddings"]}
+        async with running_gateway(json.dumps(spoken), tmp_path) as gateway:
+            answer = await asked(gateway.port, way, False)
+            assert b" 200 " in answer.split(b"\r\n")[0]
+            shadows = gateway.gateway.shadows
+            assert (shadows.busy, shadows.chapters["s"].results) == (0, {})
+
+    assert shadow.received == []
 
 
 async def test_a_server_of_messages_is_shadowed_and_shadows(tmp_path: Path):
