@@ -7,7 +7,8 @@ For each fault three gateways before the same upstream: one without shadows, ano
 of the same), and one of which every request is drawn by two shadows at a server with that fault, a free one and one with a
 price and a cap. Every request is asked of all three, in drawn order, over Chat Completions, Messages, Responses, Completions
 and Embeddings (which are never shadowed), streamed and whole. What a shadow adds to the 99th percentile is told with the
-interval that blocks of arrivals, drawn again, give it (95 %). Exit code 1 when a byte changed, a request failed, or more was spent than the cap.
+interval that blocks of arrivals, drawn again, give it (95 %). Exit code 1 when a byte changed, a request failed, or more was
+spent than the cap.
 """
 
 import argparse
