@@ -14,7 +14,7 @@ from gateway.pages import NO_CACHE, who_asks
 from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.faults import from_reject, from_upstream
-from gateway.request.ingress import Receive, Scope, Send
+from gateway.request.ingress import Receive, Scope, Send, read_body
 from gateway.request.judge import Judged, judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
@@ -30,7 +30,7 @@ async def count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: S
     """Raises RouterError. The model's own tokenizer counts, here or at its server; what it would only be guessed to be is
     not told."""
     principal, headers = who_asks(gateway, scope)
-    request = await read_request(receive, gateway.limits, read_to_count)
+    request = read_request(await read_body(receive, gateway.limits), gateway.limits, read_to_count)
     request = with_head(request, headers, scope["query_string"])
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world)

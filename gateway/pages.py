@@ -12,7 +12,7 @@ from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.faults import from_reject
 from gateway.request.identity import Principal
-from gateway.request.ingress import Receive, Scope, Send, read_headers, refuse_early
+from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_early
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
@@ -92,7 +92,7 @@ async def tell_route(gateway: Gateway, dialect: Dialect, scope: Scope, receive: 
     Nothing is generated, no load is claimed, and no line learns of it.
     """
     principal, headers = who_asks(gateway, scope)
-    request = await read_request(receive, gateway.limits, dialect.read)
+    request = read_request(await read_body(receive, gateway.limits), gateway.limits, dialect.read)
     request = with_head(request, headers, scope["query_string"])
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world, fresh_request_id())

@@ -33,7 +33,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     stand for themselves (embeddings), 0 where it is one. `uncarried` holds the models whose dialect has no words for the
     request.
     `units` are digests of who and what the request is of, as far as an experiment asks for them. `escalated_to` is the model
-    that took over from a lower one in an earlier turn of the conversation, "" where none did or nobody remembers. `stuck` tells
+    that took over from a lower one in an earlier turn of the conversation, `was_on` the one that its last turn was for where
+    another process, whose lines differ, may have decided that; "" where there was none or nobody remembers. `stuck` tells
     whether its calls of tools come to nothing, where the policy asks.
     """
 
@@ -57,6 +58,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     uncarried: Mapping[str, Uncarried] = {}
     units: Mapping[Unit, str] = {}
     escalated_to: str = ""
+    was_on: str = ""
     stuck: Stuck = NOT_STUCK
 
     def tokens_for(self, model: str) -> int:

@@ -197,6 +197,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return any(plan.moves == "conversation" and plan.under > 0 for plan in self.escalations.values())
 
     @property
+    def keeps_tiers(self) -> bool:
+        """Whether a process that decided a turn by another line should be heard of it."""
+        return self.may_move == "up" and any(r.choose is not None and r.choose.adapts for r in self.routes)
+
+    @property
     def watches_agents(self) -> bool:
         """Whether it matters that an agent is stuck."""
         return any(plan.stuck_turns for plan in self.escalations.values())

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from backends.dialects.openai_chat.heard import asking_logprobs
 from backends.messages import ChatRequest, Event, Usage
+from gateway.request.conversation import Past
 from gateway.request.escalations import Escalations
 from gateway.request.head_start import HeadStart
 from gateway.request.hold import HeldBack
-from gateway.request.judge import Judged
+from gateway.request.judge import Judged, past_of
 from gateway.request.listen import Listener, wanted_of
 from gateway.request.second import SecondOpinion
 from gateway.request.settle import Books, spend_microusd
@@ -84,7 +85,7 @@ class Cascade:
         self._follower = Listener()
         self._books.gave_up(call, held.verdict, usage, self._policy.models[call.model].price)
         if self._plan is not None and self._plan.moves == "conversation":
-            self._moves(self._plan.to)
+            self._leave(Past(escalated_to=self._plan.to))
 
     def hear(self, event: Event) -> None:
         """An event of whoever took over."""
@@ -99,16 +100,16 @@ class Cascade:
         if self._follower is not None:
             books.judgement = "escalated" if call.model == plan.to else "turned_back"
             if books.judgement == "turned_back":
-                self._moves(self._judged.facts.escalated_to)
+                self._leave(past_of(self._policy, self._judged))
             self._escalations.learnt(self._route, gained=call.model == plan.to and self._is_better(call))
         if books.usage is not None:
             alone = spend_microusd(self._policy.models[plan.to].price, books.usage)
             self._escalations.paid(self._route, spent=books.microusd, alone=alone)
 
-    def _moves(self, model: str) -> None:
+    def _leave(self, past: Past) -> None:
         """Told before the larger model says a word: the next turn may come as soon as the client has read the last one."""
         if self._judged.turn is not None:
-            self._judged.turn.stays_with(model)
+            self._judged.turn.leave(past)
 
     def _is_better(self, call: Call) -> bool:
         """Nothing is wrong with it that can be seen, and it does not begin as what was given up."""

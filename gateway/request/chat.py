@@ -20,7 +20,7 @@ from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early, too_large
 from gateway.request.job import Drive
-from gateway.request.judge import Judged, judge
+from gateway.request.judge import Judged, judge, past_of
 from gateway.request.owner import Owner
 from gateway.request.reply import send_error
 from gateway.request.reserve import reserve
@@ -143,8 +143,8 @@ class ChatEndpoint:
             visit.asked = self._gateway.decisions.asked(request, principal, live.estimator)
         ear = joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None)
         books.decided(judged.decision)
-        if judged.turn is not None and judged.facts.escalated_to:
-            judged.turn.stays_with(judged.facts.escalated_to)
+        if judged.turn is not None and (past := past_of(live.policy, judged)) != Past():
+            judged.turn.leave(past)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency, principal.is_relayed)

@@ -7,6 +7,7 @@ request before was, to the letter. Where a history was edited nothing is known o
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,41 +23,48 @@ LONGEST_NAME = 1_024
 Parts = Mapping[str, msgspec.Raw]
 
 
+ESCALATED = "!"
+"""Before the name of a model that took over; without it, one that a line led to."""
+
+
+class Past(NamedTuple):
+    """What the turn before left word of: a model that took over, or one that it was for; at most one of the two."""
+
+    escalated_to: str = ""
+    was_on: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`before` is the key under which the turn before may have left word, "" in a first one; `now` that of this one."""
+    """`before` is the key under which the turn before may have left word, "" in a first one; `now` that of this one.
+    `tells_tiers`: also where a line led to, for processes with lines of their own."""
 
     notes: Notes
     before: str
     now: str
     for_s: float
+    tells_tiers: bool = False
 
-    async def escalated_to(self) -> str:
-        """The model that an earlier turn was escalated to, or ""."""
-        return await self.notes.read(self.before) if self.before else ""
+    async def past(self) -> Past:
+        word = await self.notes.read(self.before) if self.before else ""
+        return Past(escalated_to=word.removeprefix(ESCALATED)) if word.startswith(ESCALATED) else Past(was_on=word)
 
-    def stays_with(self, model: str) -> None:
-        """Turns after this one are for `model`; "" takes that back."""
-        self.notes.leave(self.now, model, self.for_s)
+    def leave(self, past: Past) -> None:
+        """For the next turn; nothing takes back what was left."""
+        word = ESCALATED + past.escalated_to if past.escalated_to else past.was_on
+        self.notes.leave(self.now, word, self.for_s)
 
 
-def turn_of(
-    request: ChatRequest,
-    headers: Mapping[str, str],
-    salt: bytes,
-    *,
-    id_from: Sequence[str],
-    notes: Notes,
-    for_s: float,
-) -> Turn | None:
-    """None where the request belongs to no conversation that could be known again."""
+def keys_of(
+    request: ChatRequest, headers: Mapping[str, str], salt: bytes, id_from: Sequence[str]
+) -> tuple[str, str] | None:
+    """Of the turn before, "" where there was none, and of this one. None where the request belongs to no conversation that
+    could be known again."""
     name = name_of(request, headers, id_from)
     if name:
         key = _digest(salt, b"turnout-named", name.encode("utf-8", "surrogatepass"))
-        return Turn(notes, key, key, for_s)
-    if PROMPT_PREFIX not in id_from:
-        return None
-    return Turn(notes, *history_keys(request.messages, salt), for_s)
+        return key, key
+    return history_keys(request.messages, salt) if PROMPT_PREFIX in id_from else None
 
 
 def name_of(request: ChatRequest, headers: Mapping[str, str], id_from: Iterable[str]) -> str:

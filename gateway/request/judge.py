@@ -15,7 +15,7 @@ from backends.upstream import Prepared
 from gateway.live.in_force import Live, opened
 from gateway.live.replicas import Replica
 from gateway.request.carried import uncarried
-from gateway.request.conversation import Turn, turn_of
+from gateway.request.conversation import Past, Turn, keys_of
 from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
@@ -106,8 +106,8 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     if turn is None or not turn.before:
         seen = await looking
     else:
-        seen, escalated_to = await asyncio.gather(looking, turn.escalated_to())
-        facts = msgspec.structs.replace(facts, escalated_to=escalated_to)
+        seen, past = await asyncio.gather(looking, turn.past())
+        facts = msgspec.structs.replace(facts, escalated_to=past.escalated_to, was_on=past.was_on)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
     known = partial(knowing, taken, forced, ramps) if forced or ramps else taken
     look = Look(lambda: field_of(policy, facts, known()))
@@ -119,14 +119,28 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     return Judged(facts, estimate, decision, field.snapshot, prepared, took_us, turn)
 
 
+def past_of(policy: Policy, judged: Judged) -> Past:
+    """What the next turn is told of this one as it was decided: an escalation goes on, else the higher of where the
+    conversation was and is. `policy` is the one that decided."""
+    facts, choice = judged.facts, judged.decision.choice
+    if facts.escalated_to or judged.turn is None or not judged.turn.tells_tiers or not isinstance(choice, Call):
+        return Past(facts.escalated_to, facts.was_on)
+    route = next((route for route in policy.routes if route.name == judged.decision.route), None)
+    among = route.choose.among if route is not None and route.choose is not None else ()
+    place = max([among.index(model) for model in (facts.was_on, choice.model) if model in among], default=0)
+    return Past(was_on=among[place] if place else "")
+
+
 def turn_in(
     policy: Policy, request: ChatRequest, principal: Principal, headers: Mapping[str, str], world: World
 ) -> Turn | None:
-    """None where nothing hangs on earlier turns: whoever names a model gets that."""
-    if request.model != AUTO or request.asks != "chat" or not policy.moves_conversations:
+    """None where nothing hangs on earlier turns: whoever names a model gets that. What a line led to, a process alone knows
+    by the history."""
+    tells_tiers = world.notes.is_shared and policy.keeps_tiers
+    if request.model != AUTO or request.asks != "chat" or not (tells_tiers or policy.moves_conversations):
         return None
-    source, for_s = policy.id_from, policy.remember_s
-    return turn_of(request, headers, principal.salt, id_from=source, notes=world.notes, for_s=for_s)
+    keys = keys_of(request, headers, principal.salt, policy.id_from)
+    return None if keys is None else Turn(world.notes, *keys, policy.remember_s, tells_tiers)
 
 
 def knowing(taken: Callable[[], Snapshot], forced: Mapping[str, str], ramps: Ramps) -> Snapshot:

@@ -43,7 +43,7 @@ def _step(calls: Sequence[Mapping[str, Any]], results: Mapping[str, str]) -> Ite
 def _asked(call: Mapping[str, Any]) -> str:
     """The same for the same call, however its arguments are spaced and ordered."""
     function = call.get("function") or {}
-    arguments = function.get("arguments")
+    arguments = function.get("arguments") or ""
     with suppress(msgspec.DecodeError, TypeError, UnicodeError, RecursionError):  # else as it was written
         arguments = msgspec.json.encode(msgspec.json.decode(arguments), order="deterministic").decode()
     return _digest(f"{function.get('name')}\0{arguments}")

@@ -9,6 +9,11 @@ MOST_NOTES = 100_000
 
 
 class Notes(Protocol):
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes read them."""
+        ...
+
     async def read(self, key: str) -> str:
         """The word, or "" where there is none."""
         ...
@@ -20,6 +25,8 @@ class Notes(Protocol):
 
 class MemoryNotes:
     """`clock` counts seconds."""
+
+    is_shared = False
 
     def __init__(self, clock: Callable[[], float], most: int = MOST_NOTES) -> None:
         self._clock = clock

@@ -7,6 +7,8 @@ from gateway.state.store import Store
 class SharedNotes:
     """In Redis, with a mirror of what this process left, which answers while Redis does not."""
 
+    is_shared = True
+
     def __init__(self, store: Store, mirror: MemoryNotes) -> None:
         self._store = store
         self._mirror = mirror

@@ -30,7 +30,9 @@ class Preference(NamedTuple):
 def prefer(policy: Policy, route: Route, asked: str, facts: Facts, estimate: Estimate) -> Preference:
     """The preference of `route`; `asked` is the model that a route without a choice uses."""
     taken = moved(policy, route, facts)
-    found = Preference({asked: 0}) if route.choose is None else by_difficulty(policy, route.choose, estimate, taken)
+    found = (
+        Preference({asked: 0}) if route.choose is None else by_difficulty(policy, route.choose, facts, estimate, taken)
+    )
     own = found if taken is None or taken.model in found.rank else before_all(found, taken)
     spare = [model for model in route.fallback or () if model not in own.rank]
     if not spare:
@@ -44,9 +46,11 @@ def before_all(own: Preference, taken: Moved) -> Preference:
     return own._replace(rank={taken.model: 0, **{model: 1 + at for model, at in own.rank.items()}}, why=taken.why)
 
 
-def by_difficulty(policy: Policy, choose: Choose, estimate: Estimate, taken: Moved | None) -> Preference:
+def by_difficulty(policy: Policy, choose: Choose, facts: Facts, estimate: Estimate, taken: Moved | None) -> Preference:
     """Unsure models first, else those that the conversation may be on, else all alike."""
     known = tiers(choose, policy.models, estimate.earlier)
+    if policy.may_move == "up" and facts.was_on in choose.among:
+        known = [max([choose.among.index(facts.was_on), *known])]
     place = choose.among.index(taken.model) if taken is not None and taken.model in choose.among else None
     if place is not None:
         known = [max([place, *known])]

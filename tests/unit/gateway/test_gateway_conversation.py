@@ -4,17 +4,31 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from servers.cascade_world import Scripted
 
 from backends.dialects.anthropic_messages.request import read_messages
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest
-from gateway.request.conversation import Turn, turn_of
+from classifiers.question import Question
+from gateway.live.in_force import Live
+from gateway.live.replicas import Replica
+from gateway.request.conversation import Past, Turn, keys_of
+from gateway.request.identity import ANONYMOUS
+from gateway.request.judge import Judged, judge, past_of
+from gateway.request.snapshot import World
+from gateway.state.memory import MemoryResidency
 from gateway.state.notes import MemoryNotes
-from policies.policy import ID_FROM
+from policies.catalogue import Model, Price
+from policies.decision import Call, Decision
+from policies.estimates import Estimate, Unsettled
+from policies.facts import Facts
+from policies.policy import ID_FROM, Choose, Difficulty, Expected, Policy, Route, Target
+from policies.snapshot import Snapshot
 
 Said = dict[str, Any]
 USER, SYSTEM = {"role": "user", "content": "q"}, {"role": "system", "content": "s"}
@@ -32,21 +46,16 @@ def chat(messages: Sequence[Said], **fields: Any) -> ChatRequest:
     return read_chat(json.dumps({"model": "auto", "messages": messages, **fields}).encode())
 
 
-def turn(
-    request: ChatRequest,
+def keys(
+    messages: Sequence[Said],
     headers: Mapping[str, str] | None = None,
     salt: bytes = b"t",
     id_from: Sequence[str] = ID_FROM,
-    notes: MemoryNotes | None = None,
-) -> Turn | None:
-    kept = notes if notes is not None else MemoryNotes(lambda: 0.0)
-    return turn_of(request, headers or {}, salt, id_from=id_from, notes=kept, for_s=60.0)
-
-
-def keys(messages: Sequence[Said], **more: Any) -> tuple[str, str]:
-    found = turn(chat(messages), **more)
+    **fields: Any,
+) -> tuple[str, str]:
+    found = keys_of(chat(messages, **fields), headers or {}, salt, id_from)
     assert found is not None
-    return found.before, found.now
+    return found
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -126,9 +135,7 @@ def test_a_conversation_with_a_name_is_known_by_it_alone_and_from_its_first_turn
     first = keys([USER], **named)
     assert first[0] == first[1]
     assert keys([user("other")], **named) == first
-    body = turn(chat([USER], metadata={"conversation_id": "c"}))
-    assert body is not None
-    assert (body.before, body.now) == first, "wherever the name stands"
+    assert keys([USER], metadata={"conversation_id": "c"}) == first, "wherever the name stands"
 
 
 @pytest.mark.parametrize(
@@ -141,12 +148,10 @@ def test_a_conversation_with_a_name_is_known_by_it_alone_and_from_its_first_turn
     ],
 )
 def test_a_policy_says_where_the_name_stands(source: str, fields: Said, headers: dict[str, str]) -> None:
-    named = turn(chat([USER], **fields), headers, id_from=[source, "prompt_prefix"])
-    other = turn(chat([USER]), {}, id_from=[source, "prompt_prefix"])
-    assert named is not None
-    assert other is not None
-    assert named.before == named.now != other.now
-    assert turn(chat([USER]), {}, id_from=[source]) is None, "who names none has none"
+    named = keys([USER], headers, id_from=[source, "prompt_prefix"], **fields)
+    other = keys([USER], id_from=[source, "prompt_prefix"])
+    assert named[0] == named[1] != other[1]
+    assert keys_of(chat([USER]), {}, b"t", [source]) is None, "who names none has none"
 
 
 @pytest.mark.parametrize("metadata", [7, "c", {"conversation_id": 7}, {"conversation_id": {"a": 1}}, {}, []])
@@ -156,23 +161,106 @@ def test_a_name_of_another_shape_is_none(metadata: object) -> None:
         request = read_messages(raw)
     except RequestFault:
         return  # what is no request has no turn
-    found = turn(request)
+    found = keys_of(request, {}, b"t", ID_FROM)
     assert found is not None
-    assert found.before == ""
+    assert found[0] == ""
+
+
+LARGE, ON_MEDIUM = Past(escalated_to="large"), Past(was_on="medium")
 
 
 async def test_word_is_left_for_as_long_as_the_policy_says_and_can_be_taken_back() -> None:
     now = [0.0]
     notes = MemoryNotes(lambda: now[0])
-    first = turn(chat([USER]), notes=notes)
-    second = turn(chat([USER, answer("a"), user("b")]), notes=notes)
-    assert first is not None
-    assert second is not None
-    assert await first.escalated_to() == ""
-    first.stays_with("large")
-    assert await second.escalated_to() == "large"
-    first.stays_with("")
-    assert await second.escalated_to() == ""
-    first.stays_with("large")
+    first = Turn(notes, *keys([USER]), 60.0)
+    second = Turn(notes, *keys([USER, answer("a"), user("b")]), 60.0)
+    assert await first.past() == await second.past() == Past()
+    for past in (LARGE, ON_MEDIUM, Past(), LARGE):
+        first.leave(past)
+        assert await second.past() == past
     now[0] = 60.0
-    assert await second.escalated_to() == ""
+    assert await second.past() == Past()
+
+
+LADDER = ("small", "medium", "large")
+CHOOSE = Choose(
+    among=LADDER,
+    target=Target("cost", 40, "large"),
+    when_unsure="large",
+    prices={},
+    relative_cost={},
+    loss_per_reference=1.0,
+    expected=Expected(40, 95, {}),
+)
+RULES = Policy(hash="", name="", models={}, routes=(Route(name="default", choose=CHOOSE),))
+
+
+def told(was_on: str, chosen: str, escalated_to: str = "", tells_tiers: bool = True) -> Past:
+    facts = Facts(was_on=was_on, escalated_to=escalated_to)
+    decision = Decision(steps=(Call(chosen, "r"),), route="default", reason="", policy_hash="")
+    turn = Turn(MemoryNotes(lambda: 0.0), "", "k", 60.0, tells_tiers)
+    return past_of(RULES, Judged(facts, Estimate(), decision, Snapshot(replicas={}), {}, 0, turn))
+
+
+def test_the_next_turn_is_told_of_the_higher_of_where_the_conversation_was_and_is() -> None:
+    assert told("", "small") == Past(), "nobody comes lower than that"
+    assert told("", "medium") == ON_MEDIUM
+    assert told("medium", "large") == Past(was_on="large")
+    assert told("medium", "small") == ON_MEDIUM, "medium was down"
+    assert told("gone", "small") == Past()
+    assert told("", "large", escalated_to="medium") == Past(escalated_to="medium")
+    assert told("", "large", tells_tiers=False) == Past()
+
+
+class SharedMemory(MemoryNotes):
+    """As a store that gateways share."""
+
+    is_shared = True
+
+
+class Reads:
+    """The chance of the small model is what the turns say; the large one nearly always knows."""
+
+    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+        known = tuple([{"small": float(turn), "medium": float(turn), "large": 0.97} for turn in question.turns])
+        return Estimate(p_good=known[-1], earlier=known[:-1])
+
+
+def gateway_with_line(loss: float, notes: MemoryNotes) -> tuple[Live, World]:
+    price = {name: Price(cost, cost, cost) for name, cost in zip(LADDER, (100_000, 300_000, 1_000_000), strict=True)}
+    choose = msgspec.structs.replace(
+        CHOOSE,
+        prices=price,
+        relative_cost={"small": 0.1, "medium": 0.3, "large": 1.0},
+        loss_per_reference=loss,
+    )
+    models = {name: Model(name=name, at=(name,), price=price[name], head=name) for name in LADDER}
+    rules = msgspec.structs.replace(
+        RULES, models=models, routes=(Route(name="default", choose=choose),), difficulty=Difficulty()
+    )
+    replicas = {name: (Replica(name, name, name, upstream=Scripted([])),) for name in LADDER}
+    residency = MemoryResidency(10, lambda: 0.0)
+    return Live(rules, replicas, Reads()), World(residency=residency, now=lambda: 0.0, notes=notes)
+
+
+async def turn_at(gateway: tuple[Live, World], *turns: float) -> str:
+    live, world = gateway
+    messages = [message for said in turns for message in (user(str(said)), answer("a"))][:-1]
+    judged = await judge(live, chat(messages), ANONYMOUS, {}, world)
+    if judged.turn is not None and (past := past_of(live.policy, judged)) != Past():
+        judged.turn.leave(past)
+    assert isinstance(judged.decision.choice, Call)
+    return judged.decision.choice.model
+
+
+@pytest.mark.parametrize(("notes", "second"), [(SharedMemory, "large"), (MemoryNotes, "small")])
+async def test_gateways_whose_lines_differ_tell_each_other_where_a_conversation_was(
+    notes: type[MemoryNotes], second: str
+) -> None:
+    """The first turn is hard by the line of one, and easy by that of the other; who is alone goes by the history."""
+    store = notes(lambda: 0.0)
+    keen, sparing = gateway_with_line(10.0, store), gateway_with_line(0.1, store)
+    assert await turn_at(keen, 0.5) == "large"
+    assert await turn_at(sparing, 0.5, 0.9) == second
+    assert await turn_at(sparing, 0.5, 0.9, 0.9) == second
+    assert await turn_at(sparing, 0.4) == "small"

@@ -103,6 +103,24 @@ def test_a_long_turn_with_a_short_answer_is_remembered_by_what_it_cost_then() ->
     assert tiers == [0, 2, 2]
 
 
+@settings(max_examples=150, deadline=None)
+@given(CONVERSATIONS, st.sampled_from(["tier", "model"]))
+def test_processes_whose_lines_differ_take_nobody_down_when_they_tell_each_other(
+    turns: list[Turn], stay_with: StayWith
+) -> None:
+    """Each turn is decided by a process that knows its own line alone, and where the conversation was."""
+    rules = msgspec.structs.replace(policy(SMALL, MEDIUM, LARGE), stay_with=stay_with)
+    tiers, was_on = list[int](), ""
+    for at, turn in enumerate(turns):
+        own = rules.redrawn({"default": Line(turn.loss, turn.loss)})
+        estimate = Estimate(p_good=turn.chances, earlier=tuple(past.chances for past in turns[:at]))
+        choice = decide(own, msgspec.structs.replace(turn.facts, was_on=was_on), estimate, IDLE).choice
+        assert isinstance(choice, Call)
+        tiers.append(LADDER.index(choice.model))
+        was_on = choice.model if tiers[-1] else ""
+    assert tiers == sorted(tiers)
+
+
 def test_without_the_memory_of_lines_a_fall_would_take_a_conversation_down() -> None:
     """So that the law above is seen to depend on it."""
     hard, easy = {"small": 0.5, "medium": 0.55, "large": 0.9}, {"small": 0.9, "medium": 0.92, "large": 0.95}
