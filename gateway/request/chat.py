@@ -15,6 +15,7 @@ from gateway.request.bounds import refuse_many
 from gateway.request.carried import with_head
 from gateway.request.cascade import Cascade
 from gateway.request.client import Client, client_of
+from gateway.request.conversation import Past
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
