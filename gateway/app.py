@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-from starlette.middleware.cors import CORSMiddleware
-
 from backends.dialects.dialect import Dialect
 from backends.dialects.openai_completions.dialect import OpenAICompletions
 from backends.dialects.openai_embeddings.dialect import OpenAIEmbeddings
@@ -37,7 +35,9 @@ def build_app(gateway: Gateway, keep: Keep | None = None) -> App:
     origins = gateway.settings.cors_origins
     if not origins:
         return app
-    return CORSMiddleware(
+    from gateway.cors import Cors
+
+    return Cors(
         app,
         allow_origins=origins,
         allow_methods=("GET", "POST"),

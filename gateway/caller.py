@@ -1,7 +1,7 @@
 """One request on a connection of the server's: as uvicorn serves it to ASGI, and as the hot path does without."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
@@ -28,6 +28,9 @@ class Caller(RequestResponseCycle):
     async def room(self) -> None:
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
+
+    def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.default_headers = [*self.default_headers, *headers]
 
     def watch(self, left: Callable[[], None] | None) -> None:
         self._left = left

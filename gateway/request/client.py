@@ -3,7 +3,7 @@
 ASGI has an event and an await for each of these; the hot path has a call. Everything else in the gateway speaks ASGI.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, cast
 
 from gateway.request.ingress import Scope
@@ -39,6 +39,10 @@ class Client(Protocol):
 
     def write(self, data: bytes, *, more: bool = True) -> None:
         """The next of it, at once; with `more` False the last."""
+        ...
+
+    def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Every answer to it has these headers, too."""
         ...
 
     def watch(self, left: Callable[[], None] | None) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -117,6 +117,9 @@ class Client:
 
     async def room(self) -> None:
         """There always is."""
+
+    def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """No page is behind it."""
 
     def watch(self, left: Callable[[], None] | None) -> None:
         """Who plays it leaves by itself."""

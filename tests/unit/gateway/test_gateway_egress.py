@@ -1,7 +1,7 @@
 """What leaves, and when: nothing before the first content, one end whatever happens, comments in silence."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 import pytest
 
@@ -33,6 +33,9 @@ class Client:
 
     async def room(self) -> None:
         """There always is."""
+
+    def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """No page is behind it."""
 
     def watch(self, left: Callable[[], None] | None) -> None:
         """It stays."""
