@@ -1,6 +1,6 @@
 """A request that waits to be asked again: what it was, and what was answered."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from backends.messages import ChatRequest, Event
@@ -34,8 +34,9 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """One shadow's part of it, when it is over. `answered_by` has said `events`, for `microusd`, in `took_ms`; where nobody
-    answered it is who was asked first. `settlement` is what the request came to, `judged` what it was."""
+    """One shadow's part of it, when it is over. `answered_by` has said `events`; where nobody answered it is who was asked
+    first. `settlement` is what the request came to, `judged` what it was, but for the tokens of its prompt, which would weigh
+    more than all the rest while it waits."""
 
     picked: Picked
     request: ChatRequest
@@ -79,7 +80,7 @@ def errand_of(picked: Picked, drawn: Drawn, settlement: Settlement) -> Errand | 
         picked=picked,
         request=drawn.request,
         salt=drawn.salt,
-        judged=drawn.judged,
+        judged=replace(drawn.judged, prepared={}),
         settlement=settlement,
         answered_by=primary,
         events=drawn.capture.events,

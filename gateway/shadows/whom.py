@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from gateway.live.in_force import Live
+from gateway.request.carried import uncarried
 from gateway.request.draw import draw_of
 from gateway.request.facts import question_of
 from gateway.request.snapshot import World, take_snapshot
@@ -67,9 +68,9 @@ class Change:
         arm = live.arms.get(arm_of(with_canary(live.policy, assigned, self._rollout)))
         if arm is None:
             return "unfit"
+        facts = msgspec.structs.replace(errand.facts, uncarried=uncarried(errand.request, arm.policy.models))
         snapshot = take_snapshot(arm, {}, {}, self._world, draw_of(errand.request, errand.salt))
-        estimate = await estimate_by(arm, live.arm(assigned), errand)
-        step = decide_by(arm.policy, errand.facts, estimate, snapshot).steps[0]
+        step = decide_by(arm.policy, facts, await estimate_by(arm, live.arm(assigned), errand), snapshot).steps[0]
         if not isinstance(step, Call):
             return "refused"
         return "unchanged" if is_the_same(live.arm(assigned), errand.answered_by, arm, step) else Asked(arm, step)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from experiment_world import Clock, Requests, policy
 
-from gateway.experiments.bench import Bench, Over
+from gateway.experiments.bench import Bench, Over, Pair, Shadowed
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.keeper import Keeper
 from gateway.experiments.shelf import Order, Shelf
@@ -225,6 +225,53 @@ async def test_two_gateways_climb_by_what_both_saw_and_roll_back_together(clock:
             break
     await passing(clock, one, other)
     assert one.forced == other.forced == {"next": "control"}
+
+
+async def test_two_gateways_end_a_shadow_by_the_pairs_of_both_and_both_hold_what_breaks(
+    clock: Clock, store_url: str
+) -> None:
+    text = POLICY.replace("    steps:\n", "    steps:\n      - {shadow: 5%, until: {pairs: 40}}\n")
+    one, _ = keeping(clock, text, shared=await shared(store_url, "a", "pairs"))
+    other, _ = keeping(clock, text, shared=await shared(store_url, "b", "pairs"))
+    assert one.shadowed == {}
+    await passing(clock, one, other)
+    assert one.shadowed == other.shadowed == {"next": Shadowed(0.05, 0)}
+    for keeper, failed in ((one, 0.0), (other, 1.0)):
+        for _ in range(15):
+            keeper.compared(Pair("next", 0, {"error": failed}, {"error": 0.0}))
+    await passing(clock, one, other)
+
+    assert chapter(one).standing == chapter(other).standing
+    assert chapter(one).standing.state == "held"
+    assert one.shadowed == other.shadowed == {}
+    await asyncio.gather(one.obey("next", Order("resume", "", clock.now)), one.step())
+    await passing(clock, one, other)
+    assert one.shadowed == other.shadowed == {"next": Shadowed(0.05, 1)}
+    for keeper in (one, other):
+        for _ in range(20):
+            keeper.compared(Pair("next", 1, {"error": 0.0}, {"error": 0.0}))
+        keeper.compared(Pair("next", 0, {"error": 1.0}, {"error": 0.0}))
+    await passing(clock, one, other)
+
+    assert [chapter(keeper).trial.pairs for keeper in (one, other)] == [20, 20]
+    assert chapter(one).standing == chapter(other).standing
+    assert (chapter(one).standing.step, one.shadowed) == (1, {})
+
+
+async def test_what_pairs_have_shown_outlives_the_process(clock: Clock, tmp_path: Path) -> None:
+    text = POLICY.replace("    steps:\n", "    steps:\n      - {shadow: 5%, until: {pairs: 40}}\n")
+    keeper, _ = keeping(clock, text, shelf=Shelf(tmp_path))
+    await passing(clock, keeper)
+    for _ in range(12):
+        keeper.compared(Pair("next", 0, {"error": 0.0}, {"error": 0.0}))
+    await keeper.step()
+    await keeper.aclose()
+    again, _ = keeping(clock, text, shelf=Shelf(tmp_path))
+    await passing(clock, again)
+
+    assert chapter(again).trial.pairs == 12
+    assert again.shadowed == {"next": Shadowed(0.05, 0)}
+    assert "28 more pairs of its shadow" in told_rollout(chapter(again), clock.now).words
 
 
 async def test_a_gateway_that_joins_begins_where_the_others_are(clock: Clock, store_url: str) -> None:
