@@ -11,7 +11,7 @@ from gateway.cli.terminal import fail, say, show_table
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order, Shelf
 from gateway.experiments.telling import ToldRollout, misfit, told_rollout
-from policies.experiments.verdict import PairFinding
+from policies.experiments.breaches import PairFinding
 
 app = typer.Typer(no_args_is_help=True, help="Rollouts of a gateway: how far they are, and a person's word on them.")
 

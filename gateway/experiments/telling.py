@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from gateway.experiments.chapter import Chapter
+from policies.experiments.breaches import PairFinding, pair_findings
 from policies.experiments.rollout import shadowed, share_of, told
-from policies.experiments.verdict import PairFinding, Verdict, pair_findings
+from policies.experiments.verdict import Verdict
 
 
 class ToldExperiment(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from policies.experiments import rollout
 from policies.experiments.assign import assign
+from policies.experiments.breaches import Breach
 from policies.experiments.plan import CANARY, CONTROL, Act, CompareWith, Experiment, Step, Variant
 from policies.experiments.standing import Standing
-from policies.experiments.verdict import Breach, Verdict
+from policies.experiments.verdict import Verdict
 
 HOUR = 3_600.0
 
