@@ -9,7 +9,7 @@ from backends.worker.prefix import PREFIX_HEADER, marks_of, write
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.snapshot import has_choice
-from gateway.state.residency import NO_MARKS, Residency
+from gateway.state.residency import NO_MARKS, SPECULATIVE_TTL_S, Residency
 from policies.advance import Failure
 from policies.decision import Call
 
@@ -34,7 +34,8 @@ class Affinity:
     async def sent(self, call: Call, prepared: Prepared) -> None:
         """On its way: requests decided from here on may count on it for a short time."""
         if self._is_learnt(call, prepared):
-            self._residency.expect(call.replica, prepared.blocks)
+            keeps_s = self._live.replica(call).keeps.ttl_s
+            self._residency.expect(call.replica, prepared.blocks, min(SPECULATIVE_TTL_S, keeps_s))
 
     async def answered(self, call: Call, prepared: Prepared, sent_before: int | None, usage: Usage | None) -> None:
         """The replica holds the prompt. It was sent so many tokens of it before; what `usage` says of them tells how long it

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ from redis.exceptions import NoScriptError
 from gateway.state.link import DEADLINE_S, Link
 
 TOGETHER = 64
-"""Commands of one exchange."""
+"""Questions of one exchange."""
+
+LABOUR = 256
+"""Of one exchange, of what takes the server long: whoever asks next waits for no more. Learning a block is 1."""
 
 Word = str | bytes | int
 Command = tuple[Word, ...]
@@ -36,21 +40,19 @@ class Lane:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._waiting: list[tuple[Command, asyncio.Future[Any]]] = []
+        self._toil: deque[tuple[int, Command, asyncio.Future[Any]]] = deque()
         self._pump: asyncio.Task[None] | None = None
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Word]) -> Any:
-        """The script's reply. It is loaded again when the server lost it."""
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Word], labour: int = 0) -> Any:
+        """The script's reply. It is loaded again when the server lost it. `labour`: of what takes the server long, how much;
+        it goes out after all questions, LABOUR at once."""
         try:
-            return await self.ask("EVALSHA", script.digest, len(keys), *keys, *args)
+            return await self._put(("EVALSHA", script.digest, len(keys), *keys, *args), labour)
         except NoScriptError:
-            return await self.ask("EVAL", script.text, len(keys), *keys, *args)
+            return await self._put(("EVAL", script.text, len(keys), *keys, *args), labour)
 
     async def ask(self, *command: Word) -> Any:
-        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((command, reply))
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.create_task(self._run(), name="redis-lane")
-        return await reply
+        return await self._put(command, 0)
 
     async def drop_connection(self) -> None:
         """The next command connects afresh."""
@@ -63,19 +65,40 @@ class Lane:
                 await self._pump
         await self._link.aclose()
 
+    async def _put(self, command: Command, labour: int) -> Any:
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if labour:
+            self._toil.append((labour, command, reply))
+        else:
+            self._waiting.append((command, reply))
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._run(), name="redis-lane")
+        return await reply
+
     async def _run(self) -> None:
-        while self._waiting:
+        while self._waiting or self._toil:
             batch, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
-            batch = [(command, reply) for command, reply in batch if not reply.done()]
+            batch = [(command, reply) for command, reply in (*batch, *self._next_toil()) if not reply.done()]
             for (_, reply), outcome in zip(batch, await self._exchange([command for command, _ in batch]), strict=True):
                 _resolve(reply, outcome)
 
+    def _next_toil(self) -> list[tuple[Command, "asyncio.Future[Any]"]]:
+        """As much as one exchange may hold; one at least, if there is any."""
+        taken, labour = list[tuple[Command, asyncio.Future[Any]]](), 0
+        while self._toil and (not taken or labour + self._toil[0][0] <= LABOUR):
+            more, command, reply = self._toil.popleft()
+            labour += more
+            taken.append((command, reply))
+        return taken
+
     async def _exchange(self, commands: Sequence[Command]) -> Sequence[Any]:
-        """A reply, or an exception, for each command."""
+        """A reply, or an exception, for each command. What takes long is not tried over a connection that just failed."""
         try:
             async with asyncio.timeout(DEADLINE_S):
                 return await self._send(commands)
         except Exception as error:  # whatever it is, each caller is to have it
+            while self._toil:
+                _resolve(self._toil.popleft()[2], error)
             return [error] * len(commands)
 
     async def _send(self, commands: Sequence[Command]) -> Sequence[Any]:

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
-from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S, NO_MARKS, SPECULATIVE_TTL_S, Prompt, Seen
+from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S, MOST_BLOCKS, NO_MARKS, SPECULATIVE_TTL_S, Prompt, Seen
 
 NO_RECORDS: Mapping[int, float] = {}
 
@@ -40,8 +40,8 @@ class MemoryResidency:
     async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS) -> None:
         self.learn_now(replica, blocks, ttl_s)
 
-    def expect(self, replica: str, blocks: Sequence[bytes]) -> None:
-        self.learn_now(replica, blocks, SPECULATIVE_TTL_S)
+    def expect(self, replica: str, blocks: Sequence[bytes], ttl_s: float = SPECULATIVE_TTL_S) -> None:
+        self.learn_now(replica, blocks, ttl_s)
 
     async def forget(self, replica: str) -> None:
         self.forget_now(replica)
@@ -56,7 +56,7 @@ class MemoryResidency:
         A record of a block implies records of all blocks before it that last as long and are evicted later, so the
         depth can be bisected.
         """
-        now = self._clock()
+        now, blocks = self._clock(), blocks[:MOST_BLOCKS]
         return {replica: self._depth(blocks, replica, now) for replica in replicas}
 
     def _depth(self, blocks: Sequence[bytes], replica: str, now: float) -> int:
@@ -69,7 +69,7 @@ class MemoryResidency:
         """`learn`, without an event loop. Deepest block first, so that of one prompt the tail is evicted first."""
         now = self._clock()
         slot = self._slot(replica)
-        for block in reversed(blocks):
+        for block in reversed(blocks[:MOST_BLOCKS]):
             self._record(block, slot, now, now + min(ttl_s, MAX_TTL_S))
         while len(self._blocks) > self._max_blocks:
             self._blocks.popitem(last=False)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gateway.state.lane import Lane, Script, Word
-from gateway.state.residency import MARK_BYTES, MAX_HOLDERS, MAX_TTL_S, NO_MARKS, Prompt, Work
+from gateway.state.residency import MARK_BYTES, MAX_HOLDERS, MAX_TTL_S, MOST_BLOCKS, NO_MARKS, Prompt, Work
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -26,12 +26,14 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class RedisIndex:
-    """`clock` counts seconds since the epoch and is what records' ends are measured by; gateways' clocks may differ by
-    little against the TTLs. `tag` is the hash tag: all keys of one index are in one slot of a cluster. `me` is the gateway
-    whose own work is not counted as others'.
+    """Records end by the server's own clock, so gateways need not agree on the time; by `clock`, in seconds, where there is
+    one. `tag` is the hash tag: all keys of one index are in one slot of a cluster. `me` is the gateway whose own work is not
+    counted as others'.
     """
 
-    def __init__(self, lane: Lane, *, max_blocks: int, clock: Callable[[], float], tag: str, me: str = "") -> None:
+    def __init__(
+        self, lane: Lane, *, max_blocks: int, tag: str, me: str = "", clock: Callable[[], float] | None = None
+    ) -> None:
         self._lane = lane
         self._max_blocks = max_blocks
         self._clock = clock
@@ -54,30 +56,31 @@ class RedisIndex:
         args: list[Word] = [self._now_ms(), self._me, size]
         for prompt in prompts:
             marks_from = -1 if prompt.marks_from is None else prompt.marks_from
-            args += [b"".join(prompt.blocks), marks_from, len(prompt.replicas), *prompt.replicas]
+            args += [b"".join(prompt.blocks[:MOST_BLOCKS]), marks_from, len(prompt.replicas), *prompt.replicas]
         answer: list[Any] = await self._lane.run(self._held, [self._generations, self._blocks, self._work], args)
         rows = zip(answer[0::4], answer[1::4], answer[2::4], answer[3::4], strict=True)
         return [_found(prompt.replicas, rows) for prompt in prompts]
 
     async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS) -> None:
         """Slice by slice, deepest first, so that no single call holds up the server for more than about 1 ms."""
-        ttl_ms = round(min(ttl_s, MAX_TTL_S) * 1_000)
+        ttl_ms, blocks = round(min(ttl_s, MAX_TTL_S) * 1_000), blocks[:MOST_BLOCKS]
         keys = [self._generations, self._blocks, self._order, self._counter]
         for end in range(len(blocks), 0, -SLICE):
             start = max(0, end - SLICE)
             part = blocks[start:end]
             told = marks[start * MARK_BYTES : end * MARK_BYTES]
             what: tuple[Word, ...] = (self._now_ms(), len(part[0]), b"".join(part), replica, ttl_ms)
-            await self._lane.run(self._learn, keys, [*what, *self._bounds(), told])
+            await self._lane.run(self._learn, keys, [*what, *self._bounds(), told], labour=len(part))
 
     async def forget(self, replica: str) -> str:
         """The replica's new generation."""
-        generation = f"{self._now_ms():x}{secrets.token_hex(4)}"
+        generation = secrets.token_hex(12)
         await self._lane.run(self._forget, [self._generations], [replica, generation, round(MAX_TTL_S * 1_000)])
         return generation
 
-    def _now_ms(self) -> int:
-        return round(self._clock() * 1_000)
+    def _now_ms(self) -> Word:
+        """Nothing stands for the server's own clock."""
+        return "" if self._clock is None else round(self._clock() * 1_000)
 
     def _bounds(self) -> tuple[int, int, int]:
         return round(MAX_TTL_S * 1_000), self._max_blocks, MAX_HOLDERS

@@ -1,19 +1,19 @@
 """Prefix residency shared by all gateway processes, with a mirror in this one that answers whenever Redis does not."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_index import Found, RedisIndex
-from gateway.state.residency import NO_MARKS, SPECULATIVE_TTL_S, Prompt, Seen
+from gateway.state.residency import MOST_BLOCKS, NO_MARKS, SPECULATIVE_TTL_S, Prompt, Seen
 from gateway.state.store import Store
+
+MOST_TOLD = 32_768
+"""Blocks that are being told at once: 0.15 s of the server's time. A flood of long prompts is not shared beyond that."""
 
 
 class RedisResidency:
-    """Redis' answer and the mirror's, joined: a replica holds what either knows.
-
-    `clock` counts seconds since the epoch. `me` names this process among those that share the store.
-    """
+    """Redis' answer and the mirror's, joined: a replica holds what either knows. `me` names this process among those that
+    share the store."""
 
     def __init__(
         self,
@@ -21,14 +21,14 @@ class RedisResidency:
         *,
         mirror: MemoryResidency,
         max_blocks: int = 1_000_000,
-        clock: Callable[[], float] = time.time,
         me: str = "",
     ) -> None:
-        self.index = RedisIndex(store.lane, max_blocks=max_blocks, clock=clock, tag=store.tag, me=me)
+        self.index = RedisIndex(store.lane, max_blocks=max_blocks, tag=store.tag, me=me)
         self._store = store
         self._mirror = mirror
         self._generations: dict[str, str] = {}
         self._owed: set[str] = set()
+        self._telling = 0
         store.when_back(self._pay_all)
 
     async def look(self, prompts: Sequence[Prompt]) -> Sequence[Seen]:
@@ -49,12 +49,12 @@ class RedisResidency:
         """A long prompt may take the server longer than a request waits; that alone is no failure."""
         self._mirror.learn_now(replica, blocks, ttl_s)
         if blocks:
-            await self._store.tell(lambda: self.index.learn(replica, blocks, ttl_s, marks))
+            await self._store.tell(self._telling_of(replica, blocks, ttl_s, marks))
 
-    def expect(self, replica: str, blocks: Sequence[bytes]) -> None:
-        self._mirror.expect(replica, blocks)
+    def expect(self, replica: str, blocks: Sequence[bytes], ttl_s: float = SPECULATIVE_TTL_S) -> None:
+        self._mirror.expect(replica, blocks, ttl_s)
         if blocks:
-            self._store.post(lambda: self.index.learn(replica, blocks, SPECULATIVE_TTL_S))
+            self._store.post(self._telling_of(replica, blocks, ttl_s))
 
     async def forget(self, replica: str) -> None:
         """Also when Redis is away: the mirror forgets at once, and Redis is told before it is asked again."""
@@ -65,6 +65,26 @@ class RedisResidency:
 
     async def aclose(self) -> None:
         await self._mirror.aclose()
+
+    def _telling_of(
+        self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS
+    ) -> Callable[[], Coroutine[None, None, None]]:
+        """Nothing, where that would be more than MOST_TOLD at once."""
+        count = min(len(blocks), MOST_BLOCKS)
+
+        async def tell() -> None:
+            try:
+                await self.index.learn(replica, blocks, ttl_s, marks)
+            finally:
+                self._telling -= count
+
+        def begin() -> Coroutine[None, None, None]:
+            if self._telling + count > MOST_TOLD:
+                return nothing()
+            self._telling += count
+            return tell()
+
+        return begin
 
     def _joined(self, prompt: Prompt, found: Found) -> Seen:
         mirrored = self._mirror.held_now(prompt.blocks, prompt.replicas)
@@ -86,3 +106,7 @@ class RedisResidency:
         self._generations[replica] = await self.index.forget(replica)
         self._owed.discard(replica)
         return True
+
+
+async def nothing() -> None:
+    """What is not told."""

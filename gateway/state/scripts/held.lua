@@ -2,12 +2,12 @@
 -- A record of a block implies records of all blocks before it that last as long (see learn.lua), so bisecting finds
 -- the depth in log2(blocks) steps for each replica. Marks are written for all blocks of a prompt, so they too end once.
 -- KEYS: prefix of generation keys, prefix of block keys, prefix of load keys (one hash tag, one slot).
--- ARGV: now in ms, who asks, bytes of a digest; then for each prompt: its digests joined, the block from which marks are
+-- ARGV: now in ms (nothing: by this server's clock), who asks, bytes of a digest; then for each prompt: its digests joined, the block from which marks are
 --       wanted (-1: none), number of replicas, the replicas.
 -- Gives, for each replica in turn, its depth, its generation, its marks joined, and running:queued:active of others.
-local now, me, size = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
+local now, me, size = tonumber(ARGV[1]) or clock, ARGV[2], tonumber(ARGV[3])
 
 local function record_at(joined, at, replica)
   return redis.call('HGET', KEYS[2] .. joined:sub(at * size + 1, (at + 1) * size), replica)

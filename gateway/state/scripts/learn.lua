@@ -3,9 +3,11 @@
 -- bound is passed. Whatever is known of a block is so known of all blocks before it, for as long.
 -- A record is "end in ms:generation:mark"; a mark that was learnt stays until another one is.
 -- KEYS: prefix of generation keys, prefix of block keys, order of learning, its counter (one hash tag, one slot).
--- ARGV: now in ms, bytes of a digest, all digests joined, replica, TTL in ms, longest TTL in ms, blocks at most,
+-- ARGV: now in ms (nothing: by this server's clock), bytes of a digest, all digests joined, replica, TTL in ms, longest TTL in ms, blocks at most,
 --       holders of a block at most, all marks joined (empty: none).
-local now, size, joined, replica = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local time = redis.call('TIME')
+local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
+local size, joined, replica = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local ttl, longest, max_blocks, max_holders = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local marks = ARGV[9]
 local generation = redis.call('GET', KEYS[1] .. replica) or ''
