@@ -1,23 +1,25 @@
-"""Words and tables on a terminal: results go to stdout, everything else to stderr."""
+"""Words and tables on a terminal: results go to stdout, everything else to stderr.
+
+What draws tables is imported when one is drawn: a server draws none.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from signal import SIGHUP, SIGTERM, signal
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 USAGE_ERROR = 2
 
 
 def say(text: str) -> None:
     """One line for the person who watches, on stderr."""
-    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
+    typer.echo(text, err=True)
 
 
 def fail(text: str, code: int = USAGE_ERROR) -> NoReturn:
@@ -28,6 +30,10 @@ def fail(text: str, code: int = USAGE_ERROR) -> NoReturn:
 
 def show_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table on stdout; columns of numbers are right-aligned."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
     lines = [list(row) for row in rows]
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(head):
@@ -45,7 +51,7 @@ def _is_number(cell: str) -> bool:
 class Bar:
     """A progress bar on stderr for steps that are counted in bytes."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: "Progress") -> None:
         self._progress = progress
         self._task: TaskID | None = None
 
@@ -60,6 +66,9 @@ class Bar:
 @contextmanager
 def bar() -> Iterator[Bar]:
     """Progress bars for the time of the block."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
         yield Bar(progress)

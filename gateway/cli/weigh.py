@@ -5,16 +5,17 @@ import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TextIO, cast, get_args
+from typing import TYPE_CHECKING, Annotated, TextIO, cast, get_args
 
 import typer
 
-from classifiers.weigh import Outcome
-from classifiers.weigh import weigh as fitted
 from gateway.cli.terminal import fail, say, show_table
 from policies.escalate.said import Ending, Said, Wanted
 from policies.escalate.signals import signals_of
 from policies.escalate.weights_file import write_weights
+
+if TYPE_CHECKING:
+    from classifiers.weigh import Outcome
 
 NEEDED = ("prompt", "response", "correct")
 CHARACTERS_PER_TOKEN = 4
@@ -29,6 +30,8 @@ def weigh(
     Columns: prompt, response, correct (0 or 1); where known model, finish (stop, length, ...), p_good, and logprobs (natural
     logarithms, spaces between them).
     """
+    from classifiers.weigh import weigh as fitted
+
     answers: dict[str, list[Outcome]] = {}
     for model, outcome in read_answers(data):
         answers.setdefault(model, []).append(outcome)
@@ -45,8 +48,10 @@ def weigh(
     say(f"written to {out}; name it in an escalation with `weights: {out}`")
 
 
-def read_answers(path: Path) -> Iterator[tuple[str, Outcome]]:
+def read_answers(path: Path) -> "Iterator[tuple[str, Outcome]]":
     """Model and outcome of each row. Ends the command for a file that cannot be read."""
+    from classifiers.weigh import Outcome
+
     with opened(path) as file:
         rows = csv.DictReader(file)
         missing = [column for column in NEEDED if column not in (rows.fieldnames or ())]

@@ -17,8 +17,7 @@ from gateway.live.prefills import Prefills
 from gateway.live.trust import Trust
 from gateway.live.unawaited import in_daemon
 from gateway.live.waiting import Waiting
-from gateway.state.residency import NO_WORK, Work
-from gateway.state.shared_work import LIFE_S
+from gateway.state.residency import NO_WORK, WORK_LIFE_S, Work
 
 Forgot = Callable[[], Awaitable[None]]
 """To be called when a replica lost its prefix cache."""
@@ -57,7 +56,7 @@ class Others:
     heard_at: float = 0.0
 
     def at(self, now: float) -> Work:
-        return self.work if now - self.heard_at < LIFE_S else NO_WORK
+        return self.work if now - self.heard_at < WORK_LIFE_S else NO_WORK
 
 
 @dataclass(slots=True, eq=False)

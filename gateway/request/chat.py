@@ -105,7 +105,7 @@ class ChatEndpoint:
         gateway.door.enter()
         try:
             body = visit.client.whole_body or await read_body(visit.receive, gateway.limits)
-            request = request_of(body, gateway.limits, self._dialect.read)
+            request = read_request(body, gateway.limits, self._dialect.read)
             request = with_head(request, visit.headers, visit.scope["query_string"])
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
@@ -180,12 +180,7 @@ def cut_short() -> Draining:
     return Draining("This process stopped before the answer was whole.")
 
 
-async def read_request(receive: Receive, limits: Limits, read: Callable[[bytes], ChatRequest]) -> ChatRequest:
-    """Raises RouterError."""
-    return request_of(await read_body(receive, limits), limits, read)
-
-
-def request_of(body: bytes, limits: Limits, read: Callable[[bytes], ChatRequest]) -> ChatRequest:
+def read_request(body: bytes, limits: Limits, read: Callable[[bytes], ChatRequest]) -> ChatRequest:
     """Raises RouterError."""
     if len(body) > limits.body_bytes:
         raise too_large(limits)

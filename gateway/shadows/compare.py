@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from classifiers.text import cut_of
 from gateway.extras import needs
 from policies.escalate.said import Said, Wanted
 from policies.shadows.likeness import apart, likeness, words
@@ -40,6 +39,8 @@ class Comparer:
     async def _meaning(self, first: str, second: str) -> float:
         if first == second:
             return 0.0
+        from classifiers.text import cut_of
+
         try:
             embeds = await self._encoder()
             async with asyncio.timeout(EMBED_WITHIN_S):

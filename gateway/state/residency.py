@@ -35,6 +35,9 @@ class Work(NamedTuple):
 
 NO_WORK = Work()
 
+WORK_LIFE_S = 4.0
+"""A word of another gateway's work that is not told again counts no longer: it is gone, or cannot be heard."""
+
 
 class Prompt(NamedTuple):
     """One prompt as one model's replicas know it. From block `marks_from` on its marks are wanted too; None: not at all."""

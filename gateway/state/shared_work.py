@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from gateway.state.lane import Script, Word
 from gateway.state.redis_index import SCRIPTS
-from gateway.state.residency import NO_WORK, Work
+from gateway.state.residency import NO_WORK, WORK_LIFE_S, Work
 from gateway.state.store import Store
 
 HEARTBEAT_S = 1.0
@@ -13,9 +13,6 @@ HEARTBEAT_S = 1.0
 
 GAP_S = 0.004
 """Between two words: an exchange costs 0.2 ms of processor time, so a busy gateway spends a twentieth on them at most."""
-
-LIFE_S = 4.0
-"""A word that is not told again counts no longer: its gateway is gone, or cannot be heard."""
 
 
 class SharedWork:
@@ -26,7 +23,7 @@ class SharedWork:
     """
 
     def __init__(
-        self, store: Store, me: str, prefix: str, *, life_s: float = LIFE_S, heartbeat_s: float = HEARTBEAT_S
+        self, store: Store, me: str, prefix: str, *, life_s: float = WORK_LIFE_S, heartbeat_s: float = HEARTBEAT_S
     ) -> None:
         self._store = store
         self._me = me

@@ -7,6 +7,8 @@ from gateway.telemetry.redact import Redactor
 from gateway.telemetry.shadows import ShadowTrace
 from gateway.telemetry.traces import RequestTrace
 
+TRACES_PATH = "/v1/traces"
+
 Dropped = Callable[[str, int], None]
 """Told of a signal ("span", "log") and how many could not be delivered."""
 
@@ -31,9 +33,27 @@ def open_delivery(
     """None when `traces` is off. Raises ValueError when it is otlp without an `endpoint`."""
     if traces == "off":
         return None
+    from gateway.telemetry.export import Exports, SpanDelivery
 
-    from gateway.telemetry import export
-    from gateway.telemetry.spans import Spans, resource_of
+    url = None if traces == "console" else collector_url(endpoint)
 
-    exporter = export.to_console() if traces == "console" else export.to_collector(endpoint)
-    return export.SpanDelivery(exporter, Spans(resource_of(service_name), redactor), dropped)
+    def opening() -> Exports:
+        from gateway.telemetry import exporters
+        from gateway.telemetry.spans import Spans, resource_of
+
+        exporter = exporters.to_console() if url is None else exporters.to_collector(url)
+        return exporters.SpanExports(exporter, Spans(resource_of(service_name), redactor))
+
+    return SpanDelivery(opening, dropped)
+
+
+def collector_url(endpoint: str | None) -> str:
+    """`endpoint` may leave out TRACES_PATH. Raises ValueError without one.
+
+    >>> collector_url("http://collector:4318/")
+    'http://collector:4318/v1/traces'
+    """
+    if not endpoint:
+        raise ValueError("traces to otlp need the address of a collector, such as http://collector:4318")
+    url = endpoint.rstrip("/")
+    return url if url.endswith(TRACES_PATH) else url + TRACES_PATH

@@ -1,18 +1,13 @@
-"""Delivery of traces by a thread: a bounded queue, spans made there, the SDK's exporter, a deadline at the end."""
+"""Delivery of traces by a thread: a bounded queue, spans made and exported there, a deadline at the end."""
 
 import asyncio
-import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
-
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter, SpanExportResult
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from gateway.telemetry.delivery import Dropped
 from gateway.telemetry.shadows import ShadowTrace
-from gateway.telemetry.spans import Spans
 from gateway.telemetry.traces import RequestTrace
 
 QUEUE = 2_048
@@ -25,16 +20,25 @@ WAKES = 128
 """Traces that are delivered before DELAY_S is over."""
 
 DELAY_S = 1.0
-COLLECTOR_TIMEOUT_S = 5.0
-TRACES_PATH = "/v1/traces"
+
+
+class Exports(Protocol):
+    """Makes spans of traces, and takes them to where they go."""
+
+    def export(self, traces: Sequence[RequestTrace | ShadowTrace]) -> bool:
+        """Whether they arrived."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class SpanDelivery:
-    """Traces wait in a bounded queue; a thread makes their spans and exports them. What fails only counts."""
+    """Traces wait in a bounded queue; a thread makes their spans and exports them. What fails only counts. `opening` makes
+    what exports, when there is something to export."""
 
-    def __init__(self, exporter: SpanExporter, spans: Spans, dropped: Dropped, queue: int = QUEUE) -> None:
-        self._exporter = exporter
-        self._spans = spans
+    def __init__(self, opening: Callable[[], Exports], dropped: Dropped, queue: int = QUEUE) -> None:
+        self._opening = opening
+        self._exports: Exports | None = None
         self._dropped = dropped
         self._most = queue
         self._waiting: deque[RequestTrace | ShadowTrace] = deque()
@@ -65,7 +69,8 @@ class SpanDelivery:
             self._wake.clear()
             self._drain()
         self._drain()
-        self._exporter.shutdown()
+        if self._exports is not None:
+            self._exports.close()
 
     def _drain(self) -> None:
         while batch := self._batch():
@@ -82,24 +87,9 @@ class SpanDelivery:
 
     def _export(self, batch: list[RequestTrace | ShadowTrace]) -> None:
         try:
-            spans: Sequence[ReadableSpan] = [span for trace in batch for span in self._spans.of(trace)]
-            delivered = self._exporter.export(spans) is SpanExportResult.SUCCESS
+            self._exports = self._exports or self._opening()
+            delivered = self._exports.export(batch)
         except Exception:  # any exporter, any network library: all a request may notice is a counter
             delivered = False
         if not delivered:
             self._dropped("span", sum(trace.spans for trace in batch))
-
-
-def to_console() -> SpanExporter:
-    """One JSON object a line on standard error, beside the request log."""
-    return ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: span.to_json(indent=None) + "\n")
-
-
-def to_collector(endpoint: str | None) -> SpanExporter:
-    """OTLP over HTTP with protobuf. `endpoint` may leave out TRACES_PATH. Raises ValueError without one."""
-    if not endpoint:
-        raise ValueError("traces to otlp need the address of a collector, such as http://collector:4318")
-    url = endpoint.rstrip("/")
-    return OTLPSpanExporter(
-        endpoint=url if url.endswith(TRACES_PATH) else url + TRACES_PATH, timeout=COLLECTOR_TIMEOUT_S
-    )

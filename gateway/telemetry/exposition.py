@@ -2,16 +2,14 @@
 mostly joined: it is made on the event loop, and must not hold it up. Tests hold it to what the client library reads and writes.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
-
-from prometheus_client.utils import floatToGoString
 
 from gateway.telemetry import names
 
-as_go_writes: Callable[[float], str] = floatToGoString
+BEYOND = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
-PLAIN_BELOW = 1_000_000
+PLAIN_DIGITS = 6
+PLAIN_BELOW = 10**PLAIN_DIGITS
 """Counts below it are written without an exponent."""
 
 
@@ -66,6 +64,19 @@ def braced(labels: dict[str, str]) -> str:
 
 def escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def as_go_writes(number: float) -> str:
+    """As Prometheus's own tools write it, so that a bucket has one name wherever it is written.
+
+    >>> as_go_writes(0.25), as_go_writes(1_000_000), as_go_writes(67_108_864.5)
+    ('0.25', '1e+06', '6.71088645e+07')
+    """
+    whole, point, part = repr(float(number)).partition(".")
+    if not point or len(whole) <= PLAIN_DIGITS or number < 0:
+        return BEYOND.get(whole, f"{whole}{point}{part}")
+    digits = f"{whole[1:]}{part}".rstrip("0")
+    return f"{whole[0]}{'.' if digits else ''}{digits}e+{len(whole) - 1:02d}"
 
 
 def written(number: float) -> str:

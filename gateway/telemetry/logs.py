@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Literal, TextIO
 
 import msgspec
-import structlog
 
 from gateway.request.settlement import Settlement
 from gateway.telemetry import budgets
@@ -50,6 +49,8 @@ def as_json(fields: Mapping[str, Field]) -> str:
 
 
 def for_people() -> Render:
+    import structlog
+
     renderer = structlog.dev.ConsoleRenderer(colors=False)
     return lambda fields: str(renderer(None, "info", dict(fields)))
 

@@ -16,6 +16,7 @@ from gateway.settings import Settings
 from gateway.telemetry import names
 from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
+from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
@@ -30,7 +31,7 @@ DROPPED, COMPLETE = 20, 5
 
 def observer_into(exporter: InMemorySpanExporter) -> LiveObserver:
     redactor, metrics = Redactor(), Metrics()
-    delivery = SpanDelivery(exporter, Spans(resource_of("turnout"), redactor), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     return LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(1.0, slow_s=10.0), trusts=True),

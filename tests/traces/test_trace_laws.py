@@ -14,6 +14,7 @@ from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
+from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
@@ -39,7 +40,7 @@ JUDGED = st.sampled_from(["", "kept", "over_limit", "escalated", "turned_back"])
 @given(st.lists(STEPS, max_size=20), ENDS, st.sampled_from([200, 400, 429, 499, 502]), JUDGED, st.booleans())
 def test_a_trace_holds_together_whatever_happened(steps, end, status, judgement, spoke):
     exporter, metrics, redactor = InMemorySpanExporter(), Metrics(), Redactor()
-    delivery = SpanDelivery(exporter, Spans(resource_of("turnout"), redactor), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     observer = LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(1.0, slow_s=1.0), trusts=True),

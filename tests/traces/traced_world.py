@@ -19,6 +19,7 @@ from upstreams.fake_upstream import FakeUpstream, Script, fake_upstream, unused_
 from gateway.settings import Settings
 from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
+from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
@@ -79,7 +80,7 @@ class Scenario:
 
 def observer_into(exporter: SpanExporter, *, trusts: bool = True, share: float = 1.0) -> LiveObserver:
     redactor, metrics = Redactor(), Metrics()
-    delivery = SpanDelivery(exporter, Spans(resource_of("turnout"), redactor), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     return LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(share, slow_s=60.0), trusts=trusts),

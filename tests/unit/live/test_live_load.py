@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from backends.upstream import Load
 from gateway.live.replicas import Claim, Replica
-from gateway.state.residency import Work
-from gateway.state.shared_work import LIFE_S
+from gateway.state.residency import WORK_LIFE_S, Work
 
 
 @dataclass
@@ -74,7 +73,7 @@ def test_others_work_adds_to_ours_and_is_forgotten_when_it_is_not_heard_again():
 
     there.hear_of_others(Work(3, 500, 9_000))
     with_others = there.load()
-    clock.now += LIFE_S + 1
+    clock.now += WORK_LIFE_S + 1
     alone = there.load()
 
     assert (with_others.running, with_others.queued_tokens, with_others.active_tokens) == (4, 700, 9_000)

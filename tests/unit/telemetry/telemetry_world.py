@@ -12,6 +12,7 @@ from gateway.request.settlement import Settlement
 from gateway.secrets import Secret
 from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
+from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
@@ -63,7 +64,7 @@ def open_world(*, share: float = 1.0, trusts: bool = True) -> World:
     redactor = Redactor([Secret(CANARY)])
     metrics.policy_loaded("0123456789abcdef", ["chat"], ["small", "large"])
     made: World
-    delivery = SpanDelivery(exporter, Spans(resource_of("turnout"), redactor), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     observer = LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(share, slow_s=10.0), trusts=trusts),
