@@ -180,9 +180,13 @@ class Batch:
     def _forward(self, chunks: list[Chunk]) -> Logits:
         started = self._clock()
         logits = self._model.forward(ragged(chunks))
-        if self._costs is not None and all(chunk.count == 1 for chunk in chunks):
+        if self._costs is not None and self._is_watched and all(chunk.count == 1 for chunk in chunks):
             self._costs.observe(sum(chunk.rows for chunk in chunks), self._clock() - started)
         return logits
+
+    @property
+    def _is_watched(self) -> bool:
+        return self.speculator is None or self.speculator.is_watching
 
     def _commit(self, chunks: list[Chunk], logits: Logits) -> list[Output]:
         largest = logits.argmax(axis=1).tolist()
@@ -209,7 +213,7 @@ class Batch:
         if not sampled:
             return None
         self._generated_tokens += len(sampled)
-        if self.speculator is not None:
+        if self.speculator is not None and chunk.draft:
             self.speculator.learn(chunk, len(sampled) - 1)
         if live.transcript.end is not None:
             self._remove(live)

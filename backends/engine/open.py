@@ -87,7 +87,7 @@ def _batch(run: Run, weights: OpenedWeights, draft: OpenedWeights | None, revisi
     if run.speculate != "off":
         costs = StepCosts(measured(model, time.perf_counter))
         drafter: Drafter = NgramDrafter() if draft is None else _model_drafter(run, draft, model.vocab_size)
-        speculator = Speculator(drafter, run.max_draft, costs)
+        speculator = Speculator(drafter, run.max_draft, costs, time.perf_counter)
     return Batch(
         model,
         weights.tokenizer,

@@ -59,7 +59,7 @@ def batch_of(
         revision="loadtest",
         budget=Budget(max_running=MAX_RUNNING),
         clock=clock,
-        speculator=Speculator(NgramDrafter(), max_draft, costs) if costs is not None else None,
+        speculator=Speculator(NgramDrafter(), max_draft, costs, clock) if costs is not None else None,
         costs=costs,
     )
 

@@ -107,7 +107,7 @@ def batch_of(model: LanguageModel, vocabulary: StubVocabulary, drafter: Drafter 
         revision="r",
         budget=Budget(),
         clock=lambda: 0.0,
-        speculator=Speculator(drafter, 5, FreeRows()) if drafter else None,
+        speculator=Speculator(drafter, 5, FreeRows(), lambda: 0.0) if drafter else None,
     )
 
 

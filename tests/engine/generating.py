@@ -62,7 +62,7 @@ def batch_of(
         revision="test",
         budget=budget or Budget(),
         clock=lambda: 0.0,
-        speculator=Speculator(drafter, max_draft, FreeRows()) if drafter else None,
+        speculator=Speculator(drafter, max_draft, FreeRows(), lambda: 0.0) if drafter else None,
     )
 
 

@@ -208,7 +208,7 @@ def test_a_draft_that_is_dear_and_wrong_is_given_up():
     drafter = ModelDrafter(Wrong(), 16, Clock())
     batch = Batch(
         PrefixModel(), ENDLESS, revision="test", budget=Budget(), clock=lambda: 0.0,
-        speculator=Speculator(drafter, 4, Dear()),
+        speculator=Speculator(drafter, 4, Dear(), lambda: 0.0),
     )  # fmt: skip
 
     run(batch, [job(prompt, 800) for prompt in prompts(4)])
@@ -223,7 +223,7 @@ def test_speculative_sampling_has_the_targets_distribution(drafts):
     logits = np.array([1.2, 0.3, -0.4, 2.0, 0.0, 1.0, -1.0, 0.7])
     other = {"right": logits, "wrong": -logits, "similar": logits + 0.4 * np.sin(np.arange(8))}[drafts]
     target, draft = (BagModel(dict(enumerate(each)), vocab_size=8) for each in (logits, other))
-    speculator = Speculator(ModelDrafter(draft, 8, lambda: 0.0), 3, FreeRows())
+    speculator = Speculator(ModelDrafter(draft, 8, lambda: 0.0), 3, FreeRows(), lambda: 0.0)
     batch = Batch(
         target, StubVocabulary(eos=None), revision="test", budget=Budget(), clock=lambda: 0.0, speculator=speculator
     )

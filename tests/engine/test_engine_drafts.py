@@ -13,10 +13,12 @@ from backends.engine.batch import Batch
 from backends.engine.budget import Budget
 from backends.engine.draft.costs import PRIOR_SHARE, SIZES, StepCosts, measured
 from backends.engine.draft.drafter import NOTHING, Wanted
+from backends.engine.draft.leads import LAG
+from backends.engine.draft.looks import CREDIT, CROWD, SHARE, SHARE_OF_FEW, WORTH, Looks
 from backends.engine.draft.ngram import LONGEST, NgramDrafter
 from backends.engine.draft.worth import LEAST_GAIN, worthwhile
 from backends.engine.sequence import Sequence
-from backends.engine.speculate import CROWD, FRUITLESS, LAG, MANY, SELDOM, TRY_SHARE, Speculator
+from backends.engine.speculate import MANY, TRY_SHARE, Speculator
 
 tokens = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
@@ -235,14 +237,14 @@ def test_a_machine_that_was_busy_throughout_does_not_make_rows_look_free():
     assert [shape[rows] < shape[more] for rows, more in pairwise(shape)] == [True] * (len(shape) - 1)
 
 
-def speculating(drafter, slope):
+def speculating(drafter, slope, clock=lambda: 0.0):
     return Batch(
-        PrefixModel(vocab_size=16),
+        PrefixModel(vocab_size=16, blocks=256),
         StubVocabulary(eos=None),
         revision="test",
         budget=Budget(),
         clock=lambda: 0.0,
-        speculator=Speculator(drafter, 4, Slope(slope)),
+        speculator=Speculator(drafter, 4, Slope(slope), clock),
     )
 
 
@@ -322,20 +324,51 @@ def test_without_a_drafter_a_step_has_one_row_for_each_stream_and_no_more():
     assert (batch.speculator, batch.stats().proposed, batch.stats().draft_speedup) == (None, 0, 1.0)
 
 
-@pytest.mark.parametrize(("many", "looks"), [(CROWD - 1, 198), (CROWD, FRUITLESS + (198 - FRUITLESS) / SELDOM)])
-def test_a_crowd_for_which_nothing_pays_is_looked_at_seldom_and_a_few_streams_always(many, looks):
-    class Counting(FixedDrafter):
-        looks = 0
+class Dear(FixedDrafter):
+    """Has nothing to guess, and takes a hundredth of a step to say so. Everything else takes no time."""
 
-        def outlook(self, sequence, at_most):
-            self.looks += 1
-            return NOTHING
+    looks = 0
 
-    drafter = Counting([1])
+    def outlook(self, sequence, at_most):
+        self.looks += 1
+        return NOTHING
 
-    run(speculating(drafter, 0.001), [job((1, 2 + number), 200) for number in range(many)])
 
-    assert drafter.looks == pytest.approx(many * looks, abs=2 * many)
+@pytest.mark.parametrize(("many", "share"), [(CROWD - 1, SHARE_OF_FEW), (CROWD, SHARE), (MANY, SHARE)])
+def test_looks_that_find_nothing_take_a_small_share_of_the_time(many, share):
+    drafter, steps, step_s = Dear([1]), 400, Slope(0.001).seconds(many)
+    batch = speculating(drafter, 0.001, clock=lambda: 0.01 * step_s * drafter.looks)
+
+    run(batch, [job((1, 2 + number), steps) for number in range(many)])
+
+    looked_s = batch.speculator.clock()
+    assert looked_s <= share * steps * step_s + (1 + CREDIT) * many * 0.01 * step_s
+    assert looked_s >= 0.8 * share * steps * step_s
+
+
+def test_a_new_stream_is_looked_at_soon():
+    drafter = Dear([1])
+    batch = speculating(drafter, 0.001, clock=lambda: 0.1 * drafter.looks)
+    for number in range(CROWD):
+        batch.add(number, job((1, 2 + number), 300), 0)
+    for _ in range(100):
+        batch.step()
+    before = drafter.looks
+
+    batch.add(CROWD, job((1, 2 + CROWD), 300), 0)
+    for _ in range(3):
+        batch.step()
+
+    assert drafter.looks > before
+
+
+def test_looks_that_are_paid_for_go_on():
+    """Where one of many is guessed right, all are looked at in every step, however long that takes."""
+    looks = Looks()
+    for _ in range(100):
+        assert looks.is_due()
+        looks.book(0.01, CROWD, 1.0)
+        looks.pay(0.01 / WORTH)
 
 
 def test_ended_sequences_leave_nothing_in_the_speculator():
@@ -345,4 +378,4 @@ def test_ended_sequences_leave_nothing_in_the_speculator():
 
     assert len(batch.speculator.acceptance) == 0
     assert not batch.speculator._grades
-    assert not batch.speculator._leads
+    assert not batch.speculator.leads
