@@ -43,7 +43,14 @@ def decided(
         known[names.LINE_LOSS] = decision.line.loss
     if decision.propensity:
         known |= {names.INSTEAD_OF: decision.instead_of, names.EXPLORE_PROPENSITY: decision.probability}
-    return known | _chosen(decision.choice, redactor) | _estimated(estimate)
+    return known | _chosen(decision.choice, redactor) | _estimated(estimate) | _remembered(facts)
+
+
+def _remembered(facts: Facts) -> dict[str, Value]:
+    """What earlier turns of the conversation say."""
+    words = {names.ESCALATED_TO: facts.escalated_to, names.WAS_ON: facts.was_on}
+    known: dict[str, Value] = {name: word for name, word in words.items() if word}
+    return known | ({names.STUCK_TURNS: facts.stuck.turns} if facts.stuck.turns else {})
 
 
 def assigned(found: Assignment) -> dict[str, Value]:

@@ -65,6 +65,9 @@ ARTEFACT = "router.difficulty.artefact"
 LINE_LOSS = "router.line.loss"
 INSTEAD_OF = "router.explore.instead_of"
 EXPLORE_PROPENSITY = "router.explore.propensity"
+ESCALATED_TO = "router.conversation.escalated_to"
+WAS_ON = "router.conversation.was_on"
+STUCK_TURNS = "router.agent.stuck_turns"
 
 # Of the experiments that it is part of: events FLAG_EVALUATION on the route's span. Who tried what?
 FLAG_EVALUATION = "feature_flag.evaluation"

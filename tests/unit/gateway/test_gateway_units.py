@@ -93,3 +93,14 @@ def test_whatever_else_stands_there_says_nothing_and_breaks_nothing(fields):
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b'{"user": "\\ud800"}'])
 def test_a_body_that_cannot_be_read_names_nobody(body):
     assert "user" not in units(msgspec.structs.replace(chat(), raw=body))
+
+
+def test_a_policy_says_where_a_conversation_is_named():
+    wanted = frozenset({"conversation"})
+    named = units_of(wanted, chat(), ANONYMOUS, {"x-thread": "t"}, "r", id_from=("header.x-thread",))
+    elsewhere = units_of(wanted, chat(metadata={"thread": "t"}), ANONYMOUS, {}, "r", id_from=("body.metadata.thread",))
+
+    assert named == elsewhere
+    assert units_of(wanted, chat(), ANONYMOUS, {}, "r", id_from=("header.x-thread",)) == {}, (
+        "how it opens does not count"
+    )
