@@ -13,6 +13,7 @@ from backends.engine.draft.drafter import Drafter
 from backends.engine.draft.model import ModelDrafter
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
+from backends.engine.kernels.build import user_cache
 from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
 from backends.engine.models.device import chosen
@@ -134,9 +135,11 @@ def _loaded(run: Run, weights: OpenedWeights) -> LanguageModel:
     if why_not is None:
         return native_model.NativeModel(spec, source, precision, _blocks(run), kv_precision=run.kv_precision)
     log.warning("%s runs on torch, several times slower than native kernels: %s", run.weights, why_not)
+    from backends.engine.models.kept import KeptSizes, machine
     from backends.engine.models.torch_model import TorchModel
 
-    return TorchModel(spec, source, precision, _blocks(run), kv_precision=run.kv_precision)
+    kept = KeptSizes(user_cache(), machine())
+    return TorchModel(spec, source, precision, _blocks(run), kv_precision=run.kv_precision, sizes=kept)
 
 
 def _on_cuda(run: Run, spec: ModelSpec, source: TensorSource, precision: Precision) -> LanguageModel:

@@ -9,6 +9,7 @@ from backends.engine.batch import Batch
 from backends.engine.budget import Budget
 from backends.engine.draft.costs import StepCosts, measured
 from backends.engine.draft.ngram import NgramDrafter
+from backends.engine.kernels.build import user_cache
 from backends.engine.models.native_model import NativeModel
 from backends.engine.speculate import Speculator
 from backends.engine.transcript import Detokeniser, Vocabulary
@@ -40,9 +41,11 @@ def build_model(
     """`path` is native or torch. Raises NativeUnavailable where the kernels cannot be built."""
     if path == "native":
         return NativeModel(weights.spec, weights.source, precision, blocks, threads=threads)
+    from backends.engine.models.kept import KeptSizes, machine
     from backends.engine.models.torch_model import TorchModel
 
-    return TorchModel(weights.spec, weights.source, precision, blocks, threads=threads)
+    kept = KeptSizes(user_cache(), machine())
+    return TorchModel(weights.spec, weights.source, precision, blocks, threads=threads, sizes=kept)
 
 
 def batch_of(

@@ -20,27 +20,62 @@ _SEQUENCES = (1, 2, 3, 4, 6, 8, 12, 16)
 _HEAD_ROWS = tuple(size for size in _ROWS if size <= 32)
 
 
-def measured_sizes(spec: ModelSpec, layer: Layer, logits: Callable[[Tensor], Tensor], turn: Tensor) -> Sizes:
-    """Measured on one layer, since all have the same shapes, and on the last norm and the head, which are `logits`.
+class Measuring:
+    """Of one model, on one layer, since all have the same shapes, and on the last norm and the head, which are `logits`.
 
-    turn: (1, 1, head_dim / 2), some position's rotation.
+    turn: (1, 1, head_dim / 2), some position's rotation. Where the head `is_exact` its sums agree in any order, so it is no
+    more than its norm, which the layer has, too.
     """
-    rows = tuple(size for size in _ROWS if spec.hidden <= _WIDE or size <= 64)
 
-    def through(hidden: Tensor) -> Tensor:
-        vectors = layer.project(hidden, turn)
-        return torch.cat([vectors.flatten(1), layer.finish(hidden.clone(), vectors[:, : spec.heads].flatten(1))], dim=1)
+    def __init__(
+        self, spec: ModelSpec, layer: Layer, logits: Callable[[Tensor], Tensor], turn: Tensor, *, is_exact: bool = False
+    ) -> None:
+        self._layer, self._turn, self._spec, self._is_exact = layer, turn, spec, is_exact
+        self._rows = tuple(size for size in _ROWS if spec.hidden <= _WIDE or size <= 64)
+        self._attention = _Attention(spec, turn.device, self._rows[-1])
+        self._through = _same(self._passed, _noise(self._rows[-1], spec.hidden, device=turn.device))
+        self._headed = _same(logits, _noise(_HEAD_ROWS[-1], spec.hidden, device=turn.device))
 
-    attention = _Attention(spec, turn.device, rows[-1])
-    queries = agreeing(rows, attention.same_rows)
-    tile = agreeing(_TILES, attention.same_tiles(queries))
-    return Sizes(
-        rows=agreeing(rows, _same(through, _noise(rows[-1], spec.hidden, device=turn.device))),
-        queries=queries,
-        sequences=agreeing(_SEQUENCES, attention.same_sequences(queries, tile)),
-        tile=tile,
-        head=agreeing(_HEAD_ROWS, _same(logits, _noise(_HEAD_ROWS[-1], spec.hidden, device=turn.device))),
-    )
+    def sizes(self) -> Sizes:
+        attention = self._attention
+        rows, queries = agreeing(self._rows, self._through), agreeing(self._rows, attention.same_rows)
+        tile = agreeing(_TILES, attention.same_tiles(queries))
+        return Sizes(
+            rows=rows,
+            queries=queries,
+            sequences=agreeing(_SEQUENCES, attention.same_sequences(queries, tile)),
+            tile=tile,
+            head=tuple(size for size in rows if size in _HEAD_ROWS)
+            if self._is_exact
+            else agreeing(_HEAD_ROWS, self._headed),
+        )
+
+    def still_hold(self, sizes: Sizes) -> bool:
+        """Whether sizes from an earlier measurement are of these, and the ends of each, the likeliest to differ, agree."""
+        ends = [
+            (sizes.rows, self._rows, self._through),
+            (sizes.queries, self._rows, self._attention.same_rows),
+            (sizes.tile, _TILES, self._attention.same_tiles(sizes.queries)),
+            (sizes.sequences, _SEQUENCES, self._attention.same_sequences(sizes.queries, sizes.tile)),
+            (sizes.head, _HEAD_ROWS, self._headed),
+        ]
+        return all(_are_some_of(found, known) for found, known, _ in ends) and all(
+            found[0] == found[-1] or same(found[0], found[-1]) for found, _, same in ends
+        )
+
+    def _passed(self, hidden: Tensor) -> Tensor:
+        layer, heads = self._layer, self._spec.heads
+        vectors = layer.project(hidden, self._turn)
+        return torch.cat([vectors.flatten(1), layer.finish(hidden.clone(), vectors[:, :heads].flatten(1))], dim=1)
+
+
+def candidates() -> str:
+    """What sizes are measured among, as one name."""
+    return repr((_ROWS, _WIDE, _TILES, _LOOKED_AT, _SEQUENCES, _HEAD_ROWS))
+
+
+def _are_some_of(found: tuple[int, ...], known: tuple[int, ...]) -> bool:
+    return bool(found) and list(found) == [size for size in known if size in found]
 
 
 def few(sizes: Sizes) -> Sizes:
@@ -76,12 +111,15 @@ class _Attention:
     """Random queries, keys and values of several sequences, laid out as the pool lays them out."""
 
     def __init__(self, spec: ModelSpec, device: torch.device, rows: int) -> None:
+        self._tops: dict[int, Tensor] = {}
         self._scale, self._group = spec.head_dim**-0.5, spec.heads // spec.kv_heads
         self._queries = _noise(spec.kv_heads, 1, rows * self._group, spec.head_dim, device=device)
         self._kv = _noise(2 * spec.kv_heads, _SEQUENCES[-1], _TILES[-1], spec.head_dim, device=device)
 
     def same_rows(self, size: int, top: int) -> bool:
-        whole = self._run(range(top), _TILES[-1], _TILES[-1])
+        if top not in self._tops:
+            self._tops[top] = self._run(range(top), _TILES[-1], _TILES[-1])
+        whole = self._tops[top]
         first = self._run(range(size), _TILES[-1], _TILES[-1])
         last = self._run(range(top - size, top), _TILES[-1], _TILES[-1])
         edge = size * self._group

@@ -13,7 +13,7 @@ from backends.engine.kernels.cpu import usable_cores
 from backends.engine.layers.agreement import cut
 from backends.engine.layers.arena import Arena
 from backends.engine.layers.decoder import Layer
-from backends.engine.layers.exact import head
+from backends.engine.layers.exact import Exact8, head
 from backends.engine.layers.graphs import Capture, Graphs
 from backends.engine.layers.linear import Int8, Precision, Table
 from backends.engine.layers.norm import RmsNorm
@@ -21,7 +21,8 @@ from backends.engine.layers.pool import Pool, sent
 from backends.engine.layers.replay import Replay
 from backends.engine.layers.rotary import rotary_table
 from backends.engine.layers.stack import Passing, Stack
-from backends.engine.models.measured import few, measured_sizes
+from backends.engine.models.kept import KeptSizes
+from backends.engine.models.measured import Measuring, few
 from backends.engine.models.memory import memory_errors
 from backends.engine.models.plan import Pass, Planner, Sizes
 from backends.engine.spec import ModelSpec, TensorSource
@@ -47,12 +48,12 @@ class TorchModel:
         device: str = "cpu",
         threads: int | None = None,
         capture: Capture | None = None,
-        sizes: Sizes | None = None,
+        sizes: Sizes | KeptSizes | None = None,
     ) -> None:
         """`blocks` of 16 tokens make the KV pool, float32 with `kv_precision` "native".
 
         `threads` is torch's own, for the whole process; None leaves it alone. `capture` makes graphs of decoding passes.
-        `sizes` that are known to agree need no measuring.
+        `sizes` that are known to agree need no measuring, and those that are kept little.
         """
         if threads is not None:
             torch.set_num_threads(threads)
@@ -63,7 +64,7 @@ class TorchModel:
             self._load(as_held(source, precision), precision, place)
             self._pool = Pool(spec, blocks, place)
             self._turns = _turns(spec, min(spec.context, blocks * 16), place)
-            sizes = sizes or measured_sizes(spec, self._layers[0], self._logits, self._turns[-1:])
+            sizes = sizes if isinstance(sizes, Sizes) else self._agreeing(precision, sizes)
         calls_cost = place.type != "cpu" or capture is not None
         sizes = few(sizes) if calls_cost else sizes
         self._head_sizes = sizes.head
@@ -106,6 +107,11 @@ class TorchModel:
         self._head = head(vocabulary, precision, hold)
         shared = self._head if isinstance(self._head, Int8) and spec.tied_head else None
         self._embed = shared or Table(embed if precision == "float32" else embed.bfloat16())
+
+    def _agreeing(self, precision: Precision, kept: KeptSizes | None) -> Sizes:
+        is_exact = isinstance(self._head, Exact8)
+        measuring = Measuring(self.spec, self._layers[0], self._logits, self._turns[-1:], is_exact=is_exact)
+        return kept.of(self.spec, precision, measuring) if kept else measuring.sizes()
 
     def _logits(self, hidden: Tensor) -> Tensor:
         return self._head(self._norm(hidden))
