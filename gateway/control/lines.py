@@ -25,11 +25,14 @@ from policies.policy import Choose, Line, Policy, Route
 from policies.steering.helm import Helm, carried, turn
 from policies.steering.sight import Decided, sights
 from policies.steering.steer import EVERY, realised
-from policies.steering.window import SIZE
 
 log = logging.getLogger("turnout.policy")
 
 PAUSE_S = 0.1
+
+MOST_A_LOOK = 100
+"""Requests of a route that one look takes in, of those that were decided and of those that were settled: the newest. Where
+more came they say as much as all, and ten looks a second fill a window."""
 
 Batch = Mapping[str, tuple[list[Decided], list[Settled]]]
 """By route: what was decided, and what was settled."""
@@ -111,7 +114,7 @@ class Lines:
 
 def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
     """How many wait at the decision's place by then; the oldest go."""
-    waiting = kept.setdefault(place_of(arm_of(decision.assignments), decision.route), deque(maxlen=SIZE))
+    waiting = kept.setdefault(place_of(arm_of(decision.assignments), decision.route), deque(maxlen=MOST_A_LOOK))
     waiting.append(one)
     return len(waiting)
 

@@ -8,7 +8,6 @@ from policies.decision import Call, Decision
 from policies.escalate.moving import moved
 from policies.estimates import Estimate
 from policies.facts import Facts
-from policies.pickers.preference import prefer
 from policies.pickers.within_target import chances
 from policies.policy import Choose, Policy, Route, Target
 from policies.steering.window import Bill, Rise, Sighting, Sightings
@@ -30,14 +29,14 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     choice = seen.decision.choice
     if not isinstance(choice, Call) or choice.model not in choose.among:
         return None
-    preference = prefer(policy, route, route.use, seen.facts, seen.estimate)
-    charges = _charges(policy, route, choose, seen.facts)
-    amounts = charges if target.kind == "cost" else preference.chance
+    estimate, charges = seen.estimate, _charges(policy, route, choose, seen.facts)
+    chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
+    amounts = charges if target.kind == "cost" else chance
     if amounts is None or not amounts[target.of] or not charges[target.of]:
         return None
     ladder = from_where_it_was_moved(policy, route, choose, seen.facts)
-    moves = preference.chance is not None and not seen.decision.instead_of and choice.model in ladder
-    ways = turns_that_decide(policy, choose, seen.estimate) if moves else ()
+    moves = chance is not None and not seen.decision.instead_of and choice.model in ladder
+    ways = turns_that_decide(policy, choose, estimate) if moves else ()
     models = sorted(
         open_models(seen.decision, choice.model, ladder) if ways else (choice.model,), key=charges.__getitem__
     )

@@ -3,7 +3,7 @@
 import asyncio
 from random import Random
 
-from gateway.control.lines import Lines
+from gateway.control.lines import MOST_A_LOOK, Lines
 from gateway.live.in_force import Live
 from gateway.telemetry.observe import NullObserver
 from policies.catalogue import Model, Price
@@ -132,4 +132,4 @@ async def test_what_nobody_looks_at_is_bounded_and_routes_without_a_choice_are_n
     ask(lines, live, 3_000)
     pinned = Facts(requested="small")
     lines.saw(pinned, Estimate(), decide(live.policy, pinned, Estimate(), IDLE))
-    assert lines.waiting == {"default": 1_000}
+    assert lines.waiting == {"default": MOST_A_LOOK}
