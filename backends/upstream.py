@@ -1,7 +1,8 @@
 """What the gateway needs of anything that answers, over HTTP or in this process. One interface, two kinds."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Protocol, cast, runtime_checkable
 
 import msgspec
 
@@ -97,10 +98,16 @@ class Pours(Protocol):
         ...
 
 
+@cache
+def _pours(kind: type[object]) -> bool:
+    """Asked once of each kind: looking takes 5 us."""
+    return issubclass(kind, Pours)
+
+
 async def pour(answer: Answer, sink: Sink) -> None:
     """Every event of the answer into `sink`, at its pace."""
-    if isinstance(answer, Pours):
-        return await answer.pour(sink)
+    if _pours(type(answer)):
+        return await cast(Pours, answer).pour(sink)
     async for event in answer:
         if not sink.take((event,)):
             await sink.room()

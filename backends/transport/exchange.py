@@ -1,7 +1,6 @@
 """One response as it comes in: fed with bytes, read piece by piece. Knows HTTP/1.1, no socket."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -30,27 +29,28 @@ class Flow(Protocol):
 class Exchange:
     """Parses one response. `on_*` are called by the parser, `feed` and `ended` by the connection."""
 
+    status = 0
+    done = False
+    reusable = False
+    when_over: Callable[[], None] | None = None
+    _unread = 0
+    _head_bytes = 0
+    _lines = 0
+    _paused = False
+    _until_eof = False
+    _heard = False
+    _error: TransportError | None = None
+    _waiter: "asyncio.Future[None] | None" = None
+    _into: Into | None = None
+
     def __init__(self, flow: Flow, bounds: Bounds, loop: asyncio.AbstractEventLoop) -> None:
-        self.status = 0
         self.headers: dict[str, str] = {}
         self.head: asyncio.Future[None] = loop.create_future()
-        self.done = False
-        self.reusable = False
-        self.when_over: Callable[[], None] | None = None
         self._flow = flow
         self._bounds = bounds
         self._loop = loop
         self._parser = httptools.HttpResponseParser(self)
-        self._pieces: deque[bytes] = deque()
-        self._unread = 0
-        self._head_bytes = 0
-        self._lines = 0
-        self._paused = False
-        self._until_eof = False
-        self._heard = False
-        self._error: TransportError | None = None
-        self._waiter: asyncio.Future[None] | None = None
-        self._into: Into | None = None
+        self._pieces: list[bytes] = []
 
     # parser's side
 

@@ -19,6 +19,7 @@ class Pool:
         self._idle: deque[Connection] = deque()
         self._taken = 0
         self._waiters: deque[asyncio.Future[None]] = deque()
+        self._loop = asyncio.get_running_loop()
 
     @property
     def in_use(self) -> int:
@@ -26,7 +27,7 @@ class Pool:
 
     async def acquire(self, within_s: float) -> tuple[Connection, bool]:
         """A connection, and whether it was used before. Raises `TransportError`, nothing sent."""
-        deadline = asyncio.get_running_loop().time() + within_s
+        deadline = self._loop.time() + within_s
         while self._taken >= self._size:
             await self._slot(deadline)
         self._taken += 1
@@ -41,7 +42,7 @@ class Pool:
         """Give back what `acquire` gave, exactly once."""
         connection.exchange = None
         if keep and not connection.closed:
-            connection.idle_since = asyncio.get_running_loop().time()
+            connection.idle_since = self._loop.time()
             self._idle.append(connection)
         else:
             connection.abort()
@@ -58,7 +59,7 @@ class Pool:
             self._idle.pop().abort()
 
     def _reusable(self) -> Connection | None:
-        oldest = asyncio.get_running_loop().time() - self._idle_s
+        oldest = self._loop.time() - self._idle_s
         while self._idle:
             connection = self._idle.pop()
             if connection.idle_since >= oldest and connection.is_quiet():
@@ -67,7 +68,7 @@ class Pool:
         return None
 
     def _prune(self) -> None:
-        oldest = asyncio.get_running_loop().time() - self._idle_s
+        oldest = self._loop.time() - self._idle_s
         while self._idle and self._idle[0].idle_since < oldest:
             self._idle.popleft().abort()
 
@@ -83,7 +84,7 @@ class Pool:
                 return
 
     async def _slot(self, deadline: float) -> None:
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
         try:
             async with asyncio.timeout_at(deadline):

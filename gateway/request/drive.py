@@ -12,6 +12,7 @@ from backends.messages import Event
 from backends.upstream import Answer, Prepared, pour
 from gateway.errors import Misconfigured, RouterError
 from gateway.request.beside import asked, head_start, second_opinion
+from gateway.request.deadline import Deadline
 from gateway.request.egress import speaks
 from gateway.request.faults import from_reject, from_upstream, missed, outcome_of, telling, wait_of
 from gateway.request.hold import HeldBack, forget
@@ -127,7 +128,7 @@ async def relay(trial: Trial, job: Drive) -> None:
     if job.ear is not None:
         job.ear.forget()
     try:
-        async with asyncio.timeout_at(first_at) as deadline:
+        with Deadline(first_at) as deadline:
             await job.affinity.sent(trial.call, trial.prepared)
             request = job.cascade.asking(trial.call, trial.held)
             answer = await (trial.begun or attempt.start(asked(request, trial.prepared, limits, attempt)))
@@ -147,7 +148,7 @@ class Passage:
 
     __slots__ = ("_attempt", "_deadline", "_job", "_out", "_tally", "room")
 
-    def __init__(self, trial: Trial, job: Drive, deadline: asyncio.Timeout) -> None:
+    def __init__(self, trial: Trial, job: Drive, deadline: Deadline) -> None:
         self._attempt, self._tally = trial.attempt, trial.tally
         self._job, self._out, self._deadline = job, job.out, deadline
         self.room = job.out.room

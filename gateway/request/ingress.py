@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from itertools import chain
 from typing import Any
 
 from gateway.errors import BadEncoding, BadRequest, HeadersTooLarge, Left, SlowRequest, TooLarge
@@ -34,7 +35,7 @@ def refuse_early(scope: Scope, headers: Mapping[str, str], limits: Limits) -> No
     """What the head alone gives away. Raises HeadersTooLarge, BadRequest, BadEncoding, TooLarge."""
     if len(scope["headers"]) > limits.headers:
         raise HeadersTooLarge(f"There are {len(scope['headers'])} headers; {limits.headers} are allowed.")
-    size = sum(len(name) + len(value) for name, value in scope["headers"])
+    size = sum(map(len, chain.from_iterable(scope["headers"])))
     if size > limits.header_bytes:
         raise HeadersTooLarge(f"The headers have {size} bytes; {limits.header_bytes} are allowed.")
     refuse_host([value for name, value in scope["headers"] if name == b"host"], scope["http_version"])
