@@ -15,27 +15,28 @@ def exposures_of(experiments: Sequence[Experiment], judged: Judged) -> Iterator[
     variants = {found.experiment: found for found in judged.decision.assignments}
     for experiment in experiments:
         found = variants.get(experiment.name)
-        chances = chances_of(experiment, judged)
         if found is not None and found.unit:
             known = covariates(experiment.adjust_by, judged.facts, judged.estimate)
-            yield Exposure(experiment.name, found.variant, found.unit, chances, known)
-        elif found is None and REST in chances and (unit := left_out(experiment, judged)):
-            yield Exposure(experiment.name, REST, unit, chances)
+            yield Exposure(experiment.name, found.variant, found.unit, chances_of(experiment, judged), known)
+        elif found is None and experiment.steps and judged.decision.route in experiment.routes:
+            yield from left_out(experiment, judged)
 
 
-def left_out(experiment: Experiment, judged: Judged) -> str:
-    """The unit of a request that the experiment is for, and that was drawn for no variant of it."""
-    return unit_of(experiment, judged.facts) if judged.decision.route in experiment.routes else ""
+def left_out(experiment: Experiment, judged: Judged) -> Iterator[Exposure]:
+    """Of a request that a matched rollout is for, and that it drew for neither side."""
+    chances, unit = chances_of(experiment, judged), unit_of(experiment, judged.facts)
+    if unit and REST in chances:
+        yield Exposure(experiment.name, REST, unit, chances)
 
 
 def chances_of(experiment: Experiment, judged: Judged) -> Mapping[str, float]:
-    """Of each variant; of a matched rollout those of all units, so that what they leave over is the rest's."""
-    weights = experiment.ramped(judged.snapshot.ramps.get(experiment.name, ())).weights
+    """Of each variant; of a rollout those of all units, so that what they leave over is the rest's. None before it has begun."""
+    ramp = judged.snapshot.ramps.get(experiment.name, ())
     if not experiment.steps:
-        return {name: chance for name, chance in shares(weights).items() if chance}
-    chances = {name: weight for name, weight in weights.items() if weight}
-    rest = round(1 - sum(weights.values()), 9)
-    return {**chances, REST: rest} if rest > 0 else chances
+        return {name: chance for name, chance in shares(experiment.ramped(ramp).weights).items() if chance}
+    chances = {name: weight for name, weight in ramp[-1].items() if weight} if ramp else {}
+    rest = round(1 - sum(chances.values()), 9)
+    return {**chances, REST: rest} if chances and rest > 0 else chances
 
 
 def without_unit(experiments: Sequence[Experiment], judged: Judged) -> Iterator[str]:
