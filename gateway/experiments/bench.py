@@ -12,6 +12,7 @@ from gateway.experiments.orders import ordered
 from gateway.experiments.shelf import Order
 from policies.experiments import rollout
 from policies.experiments import trial as trials
+from policies.experiments.assign import draw
 from policies.experiments.enrol import Ramps
 from policies.experiments.evidence import Value
 from policies.experiments.plan import Experiment
@@ -21,8 +22,9 @@ from policies.experiments.trial import Exposure, Trial
 REMEMBERED = 50_000
 """Requests that a caller may still judge; the oldest are forgotten first. Some 30 MB when full."""
 
-UNITS = 100_000
-"""Units of an experiment that are known to have been seen."""
+SEEN_BYTES = 1 << 20
+"""Of each experiment: which units were seen, a bit for each of eight million slots. A unit whose slot is taken counts as seen,
+which hangs on no variant: so nobody is new twice, and only after millions of units are some of them never new."""
 
 AGAIN_WITHIN_S = 600.0
 """How long a request may be asked again (`gateway.decisions.signals`); after that it was not."""
@@ -80,14 +82,15 @@ Event = Over | Told | Pair
 
 
 class Bench:
-    """`chapters` are those of the experiments of the policy in force."""
+    """`chapters` are those of the experiments of the policy in force. `most` requests may still be judged, and so many bytes
+    say which units of an experiment were seen."""
 
-    def __init__(self, most: int = REMEMBERED) -> None:
+    def __init__(self, most: int = REMEMBERED, seen_bytes: int = SEEN_BYTES) -> None:
         self.chapters: dict[str, Chapter] = {}
-        self._most = most
+        self._most, self._seen_bytes = most, seen_bytes
         self._recent: OrderedDict[Key, Recent] = OrderedDict()
         self._awaited: deque[tuple[float, Key]] = deque()
-        self._units: dict[str, OrderedDict[str, None]] = {}
+        self._units: dict[str, bytearray] = {}
 
     def load(self, experiments: Sequence[Experiment], kept: Mapping[str, Chapter], now: float) -> None:
         """These are the experiments from here on. `kept` is what is known from before this process."""
@@ -184,12 +187,10 @@ class Bench:
         return msgspec.structs.replace(exposure, first=fresh)
 
     def _is_fresh(self, exposure: Exposure) -> bool:
-        known = self._units.setdefault(exposure.experiment, OrderedDict())
-        fresh = exposure.unit not in known
-        known[exposure.unit] = None
-        known.move_to_end(exposure.unit)
-        if len(known) > UNITS:
-            known.popitem(last=False)
+        known = self._units.setdefault(exposure.experiment, bytearray(self._seen_bytes))
+        place, bit = divmod(int(draw("seen", exposure.unit) * 8 * self._seen_bytes), 8)
+        fresh = not known[place] >> bit & 1
+        known[place] |= 1 << bit
         return fresh
 
     def _measure(self, exposures: Iterable[Exposure], values: Mapping[str, Value]) -> None:

@@ -30,7 +30,7 @@ def left_out(experiment: Experiment, judged: Judged) -> Iterator[Exposure]:
 
 
 def chances_of(experiment: Experiment, judged: Judged) -> Mapping[str, float]:
-    """Of each variant; of a rollout those of all units, so that what they leave over is the rest's. None before it has begun."""
+    """Of each variant; of a rollout those of all units, so that what they leave over is the rest's. Empty before it begins."""
     ramp = judged.snapshot.ramps.get(experiment.name, ())
     if not experiment.steps:
         return {name: chance for name, chance in shares(experiment.ramped(ramp).weights).items() if chance}

@@ -7,11 +7,13 @@ from experiment_world import POLICY, Clock, Requests, policy
 
 from gateway.decisions.record import SignalRecord
 from gateway.decisions.segments import FolderTaken
+from gateway.experiments.bench import Bench, Over
 from gateway.experiments.keeper import Keeper
 from gateway.experiments.shelf import Order, Shelf
 from gateway.state.shared_evidence import SharedEvidence
 from gateway.state.store import Store
 from policies.experiments.standing import print_of
+from policies.experiments.trial import Exposure
 
 
 @pytest.fixture
@@ -321,3 +323,17 @@ def test_a_folder_is_kept_by_one_process_and_read_by_any(tmp_path: Path) -> None
     first.release()
     other.claim()
     other.release()
+
+
+def test_a_unit_is_new_once_at_most_however_many_come_between() -> None:
+    """Twice new, its two first outcomes would hang together, and the test of first outcomes takes them for two draws."""
+    chosen, bench = policy(POLICY.replace("unit: request", "unit: user")), Bench(seen_bytes=64)
+    bench.load(chosen.experiments, {}, 0.0)
+    fresh = []
+    for number in range(4_000):
+        one = Exposure("second", "control", f"u{number % 2_000}", {"control": 0.5, "treat": 0.5})
+        bench.take([Over(at=0.0, tenant="t", request_id=str(number), exposures=(one,), values={})], 0.0)
+        fresh.append(sum(bench.chapters["second"].trial.units.seen.values()))
+
+    assert 400 < fresh[1_999] == fresh[-1] <= 512
+    assert bench.chapters["second"].trial.requests == {"control": 4_000}
