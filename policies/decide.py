@@ -10,6 +10,7 @@ from policies.escalate.holding import holding
 from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.field import Field, field_of, survey
+from policies.hedging.hedge import hedged
 from policies.pickers.explore import NOTHING, Drawn, explore
 from policies.pickers.lowest_cost import NO_LOSSES, Weighed, first_of, foremost, in_order, to_be_asked
 from policies.pickers.preference import Preference, prefer
@@ -59,7 +60,7 @@ def decide_in(field: Field, estimate: Estimate) -> Decision:
     ordered = first_of(best, drawn.model)
     calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)[: policy.resilience.attempts]]
     hold, unheld = holding(policy, route, field.facts, field.snapshot, calls)
-    return Decision(
+    decision = Decision(
         steps=tuple(calls),
         route=route.name,
         reason=why_drawn(route, drawn, best[0]) if drawn.model else why(field, preference, best[0]),
@@ -73,6 +74,8 @@ def decide_in(field: Field, estimate: Estimate) -> Decision:
         propensity=drawn.propensity,
         instead_of=best[0].model if drawn.model else "",
     )
+    hedging = policy.resilience.hedge
+    return decision if hedging is None else hedged(hedging, decision, field.facts, field.snapshot)
 
 
 def first_choice(field: Field, estimate: Estimate) -> str:

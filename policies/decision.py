@@ -56,6 +56,14 @@ class Hold(msgspec.Struct, frozen=True):
     second: Call | None = None
 
 
+class Hedge(msgspec.Struct, frozen=True):
+    """After `after_s` in which the first choice says nothing, one of `to` is asked as well, in this order: the same model
+    elsewhere. Whoever speaks first answers."""
+
+    to: tuple[Call, ...]
+    after_s: float
+
+
 RejectCode = Literal[
     "unknown_model",
     "model_not_allowed",
@@ -85,7 +93,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     where the route does not choose by difficulty. On a route that explores, `propensity` is the chance of each model that
     had one to be asked first, over all draws; `instead_of` is who would have been asked had the choice not been drawn, or "".
     `assignments` are the experiments that it is part of, with their variants. `over_budget` is the budget that had too little
-    left, so that another model answers, or nobody; or "".
+    left, so that another model answers, or nobody; or "". `unhedged` says why nobody is asked beside a first choice that is
+    silent, where the policy hedges, or is "".
     """
 
     steps: tuple[Call | Reject, ...]
@@ -102,6 +111,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     instead_of: str = ""
     assignments: tuple[Assignment, ...] = ()
     over_budget: str = ""
+    hedge: Hedge | None = None
+    unhedged: str = ""
 
     @property
     def probability(self) -> float:

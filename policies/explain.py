@@ -49,6 +49,19 @@ def held_back(decision: Decision) -> str:
     return f"{judged}; {hold.to[0].model} takes over"
 
 
+def raced(decision: Decision) -> str:
+    """Who is asked beside a first choice that says nothing, in one line; why nobody is; or "" where the policy does not hedge.
+
+    >>> from policies.decision import Hedge
+    >>> raced(Decision(steps=(Call("m", "a"),), route="r", reason="", policy_hash="", hedge=Hedge((Call("m", "b"),), 0.8)))
+    'after 0.8 s of silence b is asked as well'
+    """
+    hedge = decision.hedge
+    if hedge is None:
+        return f"nobody is asked as well: {decision.unhedged}" if decision.unhedged else ""
+    return f"after {hedge.after_s:g} s of silence {hedge.to[0].replica} is asked as well"
+
+
 def told_by(estimate: Estimate) -> str:
     """Which stage answered, in a few words, and how far the quick one left it open; or "" where there is but one.
 

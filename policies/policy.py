@@ -11,6 +11,7 @@ from policies.escalate.plan import Escalation
 from policies.experiments.enrol import arm_of
 from policies.experiments.plan import Assignment, Experiment, Unit
 from policies.facts import Facts
+from policies.hedging.plan import Hedging
 from policies.shadows.plan import Shadow
 
 Matcher = Callable[[Facts], bool]
@@ -115,7 +116,7 @@ PINNED = Route(name="pinned", use=REQUESTED)
 
 
 class Resilience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait, in seconds, and how often to ask: `attempts` counts the first."""
+    """How long to wait, in seconds, and how often to ask: `attempts` counts the first. `hedge` None: nobody is raced."""
 
     attempts: int = 3
     connect_s: float = 5.0
@@ -123,6 +124,7 @@ class Resilience(msgspec.Struct, frozen=True, kw_only=True):
     gap_s: float = 60.0
     total_s: float = 600.0
     retry_uncertain: bool = False
+    hedge: Hedging | None = None
 
 
 class Difficulty(msgspec.Struct, frozen=True):
@@ -135,7 +137,8 @@ class Difficulty(msgspec.Struct, frozen=True):
 class Affinity(msgspec.Struct, frozen=True):
     """When a replica is too busy to keep a prefix: above `max_imbalance` x mean and `spill_after` over the least loaded.
 
-    More than `spread_after` prompts that wait there for the same prefix make it worth computing elsewhere too.
+    More than `spread_after` prompts under way there with the same prefix, and most of all, make it worth computing elsewhere
+    too.
     """
 
     max_imbalance: float = 1.1

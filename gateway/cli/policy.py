@@ -26,7 +26,7 @@ from policies.decision import Call, Decision, Reject
 from policies.estimates import Estimate
 from policies.experiments.assign import shares
 from policies.experiments.plan import Experiment, Step
-from policies.explain import Row, held_back, told_by
+from policies.explain import Row, held_back, raced, told_by
 from policies.explain import explain as explain_rows
 from policies.facts import Facts
 from policies.language.load import load_policy
@@ -221,6 +221,8 @@ def _show(decision: Decision, estimate: Estimate) -> None:
         show_table("what the cost is made of", ("model", "replica", "term", "cost", "why"), terms)
     if held := held_back(decision):
         say(held)
+    if told := raced(decision):
+        say(told)
     choice = decision.choice
     answer = f"refused: {choice.code}: {choice.message}" if isinstance(choice, Reject) else choice.model
     show_table(f"decision (policy {decision.policy_hash})", ("answers", "reason"), [(answer, decision.reason)])

@@ -10,6 +10,7 @@ import msgspec
 from backends.messages import Usage
 from classifiers.numbers import Numbers
 from gateway.budgets.told import Budgeted
+from gateway.request.hedged import Hedged
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
@@ -51,6 +52,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     beside_usage: Usage | None = None
     beside_microusd: int = 0
     budgeted: Budgeted | None = None
+    hedged: Hedged | None = None
 
     @property
     def escalated(self) -> bool:

@@ -150,7 +150,10 @@ class ChatEndpoint:
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
         affinity = Affinity(live, world.residency, principal.is_relayed)
         cascade = Cascade(live.policy, request, judged, world.escalations, books)
-        return Drive(live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at, ear=ear)
+        hedges = world.hedges if live.policy.resilience.hedge is not None else None
+        return Drive(
+            live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at, ear=ear, hedges=hedges
+        )
 
     def _egress(self, visit: Visit, request: ChatRequest) -> Egress:
         request_id = visit.books.request_id

@@ -1,31 +1,27 @@
 """Step 8: the steps of a decision, performed. The only loop with awaits and branches; judgement is `advance()`'s."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from backends.errors import UpstreamError
-from backends.messages import Event
-from backends.upstream import Answer, Prepared, pour
+from backends.messages import ChatRequest, Event
+from backends.upstream import Answer, Prepared, TimeLimits, pour
 from gateway.errors import Misconfigured, RouterError
 from gateway.request.beside import asked, head_start, second_opinion
 from gateway.request.deadline import Deadline
 from gateway.request.egress import speaks
-from gateway.request.faults import from_reject, from_upstream, missed, outcome_of, telling, wait_of
+from gateway.request.failing import failed
+from gateway.request.faults import from_reject, from_upstream, missed, telling
+from gateway.request.hedge import Race
 from gateway.request.hold import HeldBack, forget
 from gateway.request.job import Drive
 from gateway.request.owner import Attempt
 from gateway.request.settle import Tally
 from policies.advance import GivenUp, Outcome, Progress, advance, begin
 from policies.decision import Call, Hold, Reject
-
-log = logging.getLogger("turnout.upstream")
-
-IN_REQUEST_LOG = frozenset(("rejected", "too_long", "unsupported"))
-"""Failures whose words may quote the prompt; the request's own line has their code."""
 
 
 async def drive(job: Drive) -> None:
@@ -57,16 +53,11 @@ async def tell(job: Drive, error: RouterError) -> None:
 
 async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
     """One attempt: bytes move here and nowhere else. The replica is claimed before the first await."""
+    job.stands_in = None
     try:
         given_up = await attempt_call(call, progress.holds, job)
     except UpstreamError as error:
-        if error.kind not in IN_REQUEST_LOG:
-            log.warning("%s at %s: %s: %s", call.model, call.replica, error.kind, error.message)
-        outcome = outcome_of(error, stream=job.request.stream, content_sent=job.out.begun)
-        if outcome.failed is not None:
-            await job.affinity.failed(call, outcome.failed, wait_of(error.headers, time.time()))
-        job.failures.append((call, error))
-        return outcome
+        return await failed(job.came_to(call), error, job)
     return Outcome(sent=True, content_sent=not given_up, given_up=given_up)
 
 
@@ -103,26 +94,26 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
     try:
         await relay(trial, job)
     except UpstreamError as error:
-        await attempt.end(error.kind, trial.tally.best_usage)
+        await trial.attempt.end(error.kind, trial.tally.best_usage)
         raise
     finally:
-        book(call, job, trial.tally)
+        book(trial.call, job, trial.tally)
         await forget(trial.begun)
-        await attempt.end("cancelled", trial.tally.best_usage)
+        await trial.attempt.end("cancelled", trial.tally.best_usage)
         if second is not None:
             await second.aclose()
             job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
     if held is not None and held.given_up:
         job.cascade.given_up(call, held, trial.tally.best_usage)
     else:
-        job.cascade.answered(call)
+        job.cascade.answered(trial.call)
     return trial.given_up
 
 
 async def relay(trial: Trial, job: Drive) -> None:
     """Upstream to client, event by event, until the end or until the answer is given up. Raises UpstreamError, for a missed
     time limit too."""
-    loop, attempt, tally = asyncio.get_running_loop(), trial.attempt, trial.tally
+    loop, tally = asyncio.get_running_loop(), trial.tally
     limits = job.limits(loop.time())
     first_at = loop.time() + limits.first_content_s if job.request.stream else job.total_at
     if job.ear is not None:
@@ -131,16 +122,25 @@ async def relay(trial: Trial, job: Drive) -> None:
         with Deadline(first_at) as deadline:
             await job.affinity.sent(trial.call, trial.prepared)
             request = job.cascade.asking(trial.call, trial.held)
-            answer = await (trial.begun or attempt.start(asked(request, trial.prepared, limits, attempt)))
+            answer = await (trial.begun or started(trial, request, limits, job))
             await pass_on(answer, trial.held, Passage(trial, job, deadline))
             if trial.given_up:
                 return
-            await attempt.end("", tally.usage)
+            await trial.attempt.end("", tally.usage)
             await job.out.finish()
     except TimeoutError:
         raise missed(loop.time() >= job.total_at, limits) from None
     sent = job.judged.sent_tokens(trial.call)
     await job.affinity.answered(trial.call, trial.prepared, sent, tally.usage)
+
+
+async def started(trial: Trial, request: ChatRequest, limits: TimeLimits, job: Drive) -> Answer:
+    """The answer to come, of another replica where that one spoke first."""
+    if job.hedges is None or trial.held is not None or not request.stream:
+        return await trial.attempt.start(asked(request, trial.prepared, limits, trial.attempt))
+    race = Race(job, job.hedges, request, trial.prepared)
+    trial.call, trial.attempt, answer = await race.run(trial.call, trial.attempt)
+    return answer
 
 
 class Passage:

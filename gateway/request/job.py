@@ -11,6 +11,7 @@ from gateway.request.cascade import Cascade
 from gateway.request.egress import Egress
 from gateway.request.head_start import HeadStart
 from gateway.request.judge import Judged, reads_prompt
+from gateway.request.lateness import Hedges
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.told import reason_of, told, why_escalated
@@ -23,7 +24,8 @@ class Drive:
     """One request under way: what was decided, who holds what, where the answer goes, and the books.
 
     `total_at`, on the event loop's clock, bounds all attempts together. `ear` hears the answer, where the log wants to know
-    its form.
+    its form. `hedges` may begin while nobody speaks, None where none may. `stands_in` is the replica that an attempt came to
+    when two were raced.
     """
 
     live: Live
@@ -39,6 +41,8 @@ class Drive:
     failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
     head_start: HeadStart | None = None
     ear: Ear | None = None
+    hedges: Hedges | None = None
+    stands_in: Call | None = None
 
     def prepared(self, call: Call) -> Prepared:
         """The prompt as this model reads it; of one that nobody reads but the replica itself, the length."""
@@ -53,8 +57,15 @@ class Drive:
             self.judged.prepared[call.model] = known
         return known
 
+    def came_to(self, call: Call) -> Call:
+        """Who was asked in the end by an attempt at `call`."""
+        return self.stands_in or call
+
     def reason(self, call: Call) -> str:
         """Why `call` is asked."""
+        hedged = self.books.hedged
+        if hedged is not None and hedged.result == "won" and call == hedged.second:
+            return f"{call.model}: another replica, the first said nothing for {hedged.after_s:g} s"
         given_up = self.books.abandoned_by
         if (
             given_up is None

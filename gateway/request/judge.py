@@ -19,6 +19,7 @@ from gateway.request.conversation import Past, Turn, keys_of
 from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
+from gateway.request.lateness import with_ttfts
 from gateway.request.snapshot import Look, World, has_choice, look_around, take_snapshot
 from gateway.request.steps import stuck_of
 from gateway.request.units import units_of
@@ -110,6 +111,8 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
         facts = msgspec.structs.replace(facts, escalated_to=past.escalated_to, was_on=past.was_on)
     taken = partial(take_snapshot, live, prepared, seen, world, draw)
     known = partial(knowing, taken, forced, ramps) if forced or ramps else taken
+    if live.policy.resilience.hedge is not None:
+        known = partial(with_ttfts, known, live.policy, facts, world.hedges.ttfts)
     look = Look(lambda: field_of(policy, facts, known()))
     estimate = await estimate_for(live, request, lambda span: left_open(look(), span))
     began = time.perf_counter_ns()

@@ -105,6 +105,16 @@ class Owner:
         observation = self._observation.attempt(call, self.attempts + 1, None)
         return Attempt(self.live.replica(call), prepared, observation)
 
+    def hedge(self, call: Call, prepared: Prepared) -> Attempt:
+        """A racing second try; whoever begins it ends it."""
+        attempt = self.aside(call, prepared)
+        self.attempts += 1
+        return attempt
+
+    def take_over(self, attempt: Attempt) -> None:
+        """The second try won."""
+        self._attempt = attempt
+
     def adopt(self, attempt: Attempt) -> Attempt:
         """An attempt that began beside another one is the one that counts from here on."""
         self.attempts += 1

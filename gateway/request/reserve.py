@@ -176,6 +176,7 @@ class Reservation:
 
 def spent_by(books: Books) -> Use:
     """All calls of the request together."""
-    usages: tuple[Usage | None, ...] = (books.usage, books.abandoned, books.beside_usage)
+    raced = books.hedged.usage if books.hedged is not None else None
+    usages: tuple[Usage | None, ...] = (books.usage, books.abandoned, books.beside_usage, raced)
     tokens = sum([usage.prompt_tokens + usage.completion_tokens for usage in usages if usage is not None])
     return Use(tokens, books.microusd)

@@ -10,6 +10,7 @@ import msgspec
 from backends.messages import Delta, Event, Finish, FinishReason, ToolCall, Usage, Whole, Wire
 from gateway.budgets.told import Budgeted
 from gateway.errors import RouterError
+from gateway.request.hedged import Hedged
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.catalogue import Price
 from policies.decision import Call, Decision
@@ -119,6 +120,7 @@ class Books:
     beside_usage: Usage | None = None
     beside_microusd: int = 0
     budgeted: Budgeted | None = None
+    hedged: Hedged | None = None
     shows_candidates: bool = False
     began_at: float = field(default_factory=time.perf_counter)
 
@@ -154,10 +156,11 @@ class Books:
 
     @property
     def microusd(self) -> int:
-        """Of the answer, of what was abandoned for it, and of a second opinion."""
+        """Of the answer, of what was abandoned for it, of a second opinion, and of who lost a race for it."""
         return (
             self.abandoned_microusd
             + self.beside_microusd
+            + (self.hedged.microusd if self.hedged is not None else 0)
             + (spend_microusd(self.price, self.usage) if self.usage else 0)
         )
 
@@ -202,4 +205,5 @@ class Books:
             beside_usage=self.beside_usage,
             beside_microusd=self.beside_microusd,
             budgeted=self.budgeted,
+            hedged=self.hedged,
         )

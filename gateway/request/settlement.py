@@ -6,6 +6,7 @@ import msgspec
 
 from backends.messages import Usage
 from gateway.budgets.told import Budgeted
+from gateway.request.hedged import Hedged
 from policies.decision import Call, Decision
 
 Judgement = Literal["", "kept", "over_limit", "escalated", "turned_back"]
@@ -23,7 +24,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     stable code of the error, or "". `answered_by` is None when nobody answered. `reason` says why the last call was made
     that was: in the decision's words, until a fallback. `abandoned` is what the call `abandoned_by` used for an answer that
     was given up; its price `abandoned_microusd` is part of `microusd`. So is what `beside`, who was asked for a second opinion,
-    charged. `budgeted` is what became of its budgets, None where there are none.
+    charged. `budgeted` is what became of its budgets, None where there are none. `hedged` says who was raced; what the
+    loser was charged is part of `microusd`.
     """
 
     request_id: str
@@ -50,3 +52,4 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     beside_usage: Usage | None = None
     beside_microusd: int = 0
     budgeted: Budgeted | None = None
+    hedged: Hedged | None = None

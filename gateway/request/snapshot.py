@@ -11,6 +11,7 @@ from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.live.trust import eased
 from gateway.request.escalations import Escalations
+from gateway.request.lateness import Hedges
 from gateway.state.notes import MemoryNotes, Notes
 from gateway.state.residency import Prompt, Residency, Seen
 from policies.experiments.enrol import Ramps
@@ -28,7 +29,8 @@ class Clock(Protocol):
 class World:
     """What decisions read besides the request. `now` in seconds since the epoch. `notes` hold which conversations were
     escalated. `forced` tells the variants of experiments
-    that are over, `ramps` the weights of those that were changed while they ran."""
+    that are over, `ramps` the weights of those that were changed while they ran. `hedges` know how long models take to
+    speak."""
 
     residency: Residency
     now: Clock
@@ -36,6 +38,7 @@ class World:
     notes: Notes = field(default_factory=lambda: MemoryNotes(time.monotonic))
     forced: Callable[[], Mapping[str, str]] = dict
     ramps: Callable[[], Ramps] = dict
+    hedges: Hedges = field(default_factory=Hedges)
 
 
 UNMEASURED = Prepared(tokens=0, exact=False)

@@ -37,6 +37,8 @@ def decided(
     }
     if decision_us is not None:
         known[names.DECISION_US] = decision_us
+    if decision.hedge is not None:
+        known[names.HEDGE_AFTER_S] = decision.hedge.after_s
     if decision.artefact:
         known[names.ARTEFACT] = decision.artefact
     if decision.line is not None:

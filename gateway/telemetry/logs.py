@@ -75,6 +75,7 @@ def line(settlement: Settlement, trace_id: str) -> dict[str, Field]:
         **_cost(settlement),
         **_judged(settlement),
         **budgets.line(settlement),
+        **_hedged(settlement),
     }
 
 
@@ -105,6 +106,14 @@ def _judged(settlement: Settlement) -> dict[str, Field]:
         "second_model": settlement.beside.model if settlement.beside else "",
         "second_microusd": settlement.beside_microusd,
     }
+
+
+def _hedged(settlement: Settlement) -> dict[str, Field]:
+    """Of a race; what the loser was charged is part of the cost above."""
+    told = settlement.hedged
+    return (
+        {} if told is None else {"hedge": told.result, "hedge_after_s": told.after_s, "hedge_microusd": told.microusd}
+    )
 
 
 def _cost(settlement: Settlement) -> dict[str, Field]:

@@ -8,6 +8,7 @@ from threading import Lock
 
 from backends.messages import Usage
 from gateway.budgets.told import Budgeted
+from gateway.request.hedged import Hedged
 from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 from gateway.telemetry.outcome import outcome
@@ -139,6 +140,8 @@ class Metrics:
             self._used(settlement.usage, model)
         if settlement.judgement:
             self.judged(settlement)
+        if settlement.hedged is not None:
+            self._hedged(settlement.hedged)
         if settlement.budgeted is not None:
             self._budgeted(settlement.budgeted)
         for found in decision.assignments if decision else ():
@@ -151,6 +154,13 @@ class Metrics:
             self._series[names.TRIED_SPEND].record(settlement.microusd, *labels)
         if settlement.ttft_ms is not None:
             self._series[names.TRIED_TTFT].record(settlement.ttft_ms / 1e3, *labels)
+
+    def _hedged(self, told: Hedged) -> None:
+        model = self._name("models", told.second.model)
+        self._series[names.HEDGES].record(1, model, told.result)
+        if told.usage is not None:
+            self._series[names.HEDGE_SPEND].record(told.microusd, model)
+            self._used(told.usage, model)
 
     def _budgeted(self, told: Budgeted) -> None:
         self._series[names.RESERVED].record(1, told.result, told.by)

@@ -11,6 +11,7 @@ import msgspec
 
 from backends.errors import Kind
 from gateway.budgets.told import By, Result
+from gateway.request.hedged import HedgeResult
 from gateway.request.settlement import Judgement
 from gateway.shadows.chapter import RESULTS
 
@@ -121,18 +122,21 @@ REPLICA = "router.replica"
 PREDICTED_TOKENS = "router.prefix.predicted_tokens"
 RESEND_COUNT = "http.request.resend_count"
 LINK_TYPE = "router.link.type"
+HEDGE_RESULT = "router.hedge.result"
+HEDGE_AFTER_S = "router.hedge.after_s"
 
 Outcome = Literal["ok", "cancelled", "cut", "error", "rejected"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 """ok: a whole answer; cancelled: the client left; cut: an error after content had left; rejected: nobody was asked."""
 
-Kept = Literal["failed", "escalated", "slow", "explored", "variant", "caller", "share"]
-"""Why a trace was kept, the first reason there was: an error, or an attempt that failed; an answer given up; late content; a
-drawn choice; of the first requests of a variant; its caller keeps it; the share of all others has it."""
+Kept = Literal["failed", "escalated", "hedged", "slow", "explored", "variant", "caller", "share"]
+"""Why a trace was kept, the first reason there was: an error, or an attempt that failed; an answer given up; a race of two
+replicas; late content; a drawn choice; of the first requests of a variant; its caller keeps it; the share of all others
+has it."""
 
-Link = Literal["retry", "fallback", "escalation", "beside", "caller", "shadow"]
-"""To the attempt before: the same model again; that one failed; its answer was given up; it goes on. Of the request: to who
-asked, where callers' traces are not continued."""
+Link = Literal["retry", "fallback", "escalation", "beside", "hedge", "caller", "shadow"]
+"""To the attempt before: the same model again; that one failed; its answer was given up; it goes on; it goes on in silence,
+and this is its model elsewhere. Of the request: to who asked, where callers' traces are not continued."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 RELOADS = ("ok", "failed")
@@ -147,6 +151,9 @@ BUDGET_RESULTS: tuple[str, ...] = get_args(Result)
 
 BUDGET_SAID_BY: tuple[str, ...] = get_args(By)
 """memory: this process, which is alone; store: what gateways share; local_share: this process, while that is away."""
+
+HEDGE_RESULTS: tuple[str, ...] = get_args(HedgeResult)
+"""cancelled: the first one spoke; won: the second did; failed: the second failed, and the first went on."""
 
 EXEMPLAR = "trace_id"
 """The one label of an exemplar: a trace that was kept."""
@@ -288,6 +295,16 @@ ANSWERS_JUDGED = Metric(
     "How many answers were held back, and what became of them?",
     (BY_ROUTE, Label(JUDGEMENT, JUDGED)),
 )
+HEDGES = Metric(
+    "router.hedges",
+    "counter",
+    "",
+    "How often was another replica asked beside a silent one, and did it speak first?",
+    (BY_ASKED_MODEL, Label(HEDGE_RESULT, HEDGE_RESULTS)),
+)
+HEDGE_SPEND = Metric(
+    "router.hedge.spend", "counter", "microusd", "What of the spend went to those who lost a race?", (BY_ASKED_MODEL,)
+)
 ABANDONED_SPEND = Metric(
     "router.abandoned.spend",
     "counter",
@@ -401,6 +418,8 @@ METRICS: tuple[Metric, ...] = (
     SPEND,
     ANSWERS_JUDGED,
     ABANDONED_SPEND,
+    HEDGES,
+    HEDGE_SPEND,
     RESERVED,
     TURNED_AWAY,
     TRIED,

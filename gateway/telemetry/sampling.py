@@ -81,6 +81,8 @@ class Sampling:
             return "failed"
         if settlement.judgement in ("escalated", "turned_back"):
             return "escalated"
+        if settlement.hedged is not None:
+            return "hedged"
         if (settlement.duration_ms if settlement.ttft_ms is None else settlement.ttft_ms) > self._slow_ms:
             return "slow"
         if decision is not None and decision.instead_of:

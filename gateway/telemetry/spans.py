@@ -88,7 +88,10 @@ class Spans:
         operation = names.OPERATIONS.get(trace.name.partition(" ")[2], names.CHAT)
         ended = attempt.ended or ""
         before = attempt.before
-        links = [Link(self._context(trace, before.span_id), {names.LINK_TYPE: attempt.link or ""})] if before else []
+        told: dict[str, str] = {names.LINK_TYPE: attempt.link or ""}
+        if attempt.link == "hedge":
+            told[names.HEDGE_RESULT] = attempt.hedge_result
+        links = [Link(self._context(trace, before.span_id), told)] if before else []
         return ReadableSpan(
             name=f"{operation} {attempt.call.model}",
             context=self._context(trace, attempt.span_id),

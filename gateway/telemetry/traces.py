@@ -11,6 +11,7 @@ from typing import Protocol
 from opentelemetry.trace import SpanContext, TraceState
 
 from backends.messages import Usage
+from gateway.request.hedged import HedgeResult
 from gateway.request.settlement import Settlement
 from gateway.telemetry import attributes, context
 from gateway.telemetry.names import Kept, Link
@@ -210,6 +211,13 @@ class AttemptTrace:
         self.usage: Usage | None = None
 
     @property
+    def hedge_result(self) -> HedgeResult:
+        """What became of it, where it is the second of a race."""
+        if self.first_content_s is not None:
+            return "won"
+        return "failed" if self.failed else "cancelled"
+
+    @property
     def failed(self) -> bool:
         return self.ended not in {None, "", "cancelled"}
 
@@ -226,9 +234,9 @@ class AttemptTrace:
 
 def _link(before: AttemptTrace, call: Call) -> Link:
     """How an attempt refers to the one before it: the same model again, another model in its place, because that one failed or
-    because its answer was given up, or beside it while it goes on."""
+    because its answer was given up, or beside it while it goes on; the same model beside it is a race."""
+    if before.ended is None:
+        return "hedge" if call.model == before.call.model else "beside"
     if call.model == before.call.model:
         return "retry"
-    if before.ended is None:
-        return "beside"
     return "escalation" if before.ended in ("", "cancelled") else "fallback"

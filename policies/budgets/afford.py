@@ -117,6 +117,8 @@ def refused(
         propensity={},
         instead_of="",
         over_budget=by.name,
+        hedge=None,
+        unhedged="",
     )
 
 

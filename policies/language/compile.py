@@ -7,6 +7,7 @@ from policies.catalogue import Dialect, Fits, Model, Price, Run, SecretRef, Spea
 from policies.escalate.plan import Escalation
 from policies.facts import Ability
 from policies.language.budgeting import compile_budgets
+from policies.language.hedging import compile_hedging
 from policies.language.inherit import inherited
 from policies.language.matchers import compile_when, headers_of
 from policies.language.schema import PolicyFile
@@ -174,4 +175,5 @@ def _resilience(file: PolicyFile) -> Resilience:
         gap_s=limits.gap,
         total_s=limits.total,
         retry_uncertain=limits.retry_uncertain,
+        hedge=compile_hedging(limits.hedge),
     )

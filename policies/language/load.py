@@ -19,6 +19,7 @@ from policies.language.escalating import (
 )
 from policies.language.experimenting import compile_experiments, experiment_meaning, experiment_names
 from policies.language.faults import nulls
+from policies.language.hedging import hedge_meaning
 from policies.language.own_tests import Estimator, run_test
 from policies.language.parse import parse
 from policies.language.problem import Problem, Source
@@ -101,7 +102,7 @@ def meaning(found: Draft) -> list[Problem]:
 def compiled(found: Draft, calibrate: Calibrate, weigh: Weigh, *, name: str, digest: str) -> Policy | list[Problem]:
     """The policy with its targets solved, without its experiments; or what is in the way."""
     models = compile_models(found.file)
-    problems = [*check.catalogue(found, models), *shadow_prices(found, models)]
+    problems = [*check.catalogue(found, models), *shadow_prices(found, models), *hedge_meaning(found, models)]
     if problems:
         return problems
     escalations, problems = compile_escalations(found, models, weigh)

@@ -13,7 +13,9 @@ from upstreams.fake_upstream import (
     Reply,
     Until,
     chat_either,
+    chunk,
     event,
+    finish_chunk,
     json_reply,
     sse_reply,
     text_chunk,
@@ -73,6 +75,10 @@ models:
 routes: [{{name: r, use: large}}]
 budgets: [{{per: tenant, limit: $0.00122/day, when_spent: {{downgrade_to: small}}}}]
 """
+RACED = (
+    "policy: 1\nmodels: {{m: {{at: ['{A}/v1', '{B}/v1'], price: {{input: $1/M, output: $4/M}}}}}}\n"
+    "routes: [{{name: r, use: m}}]\nresilience: {{hedge: {{after: 20ms}}}}\n"
+)
 SHADOWED = (
     "policy: 1\nmodels: {{m: {{at: '{A}/v1'}}, b: {{at: '{B}/v1'}}}}\nroutes: [{{name: r, use: m}}]\n"
     "shadows: [{{name: s, of: r, to: b, sample: 100%}}]\n"
@@ -90,6 +96,30 @@ BROKEN = json_reply({"error": {"message": "broken"}}, 500)
 BUSY = json_reply({"error": {"message": "busy"}}, 503)
 NO = json_reply({"error": {"message": "temperature is too hot", "type": "invalid_request_error"}}, 400)
 HANGS = sse_reply(Until(asyncio.Event()))
+
+
+class Pair:
+    """Of two requests the first is silent until the second came. `speaks` is the one that answers."""
+
+    def __init__(self, speaks: int) -> None:
+        self._speaks = speaks
+        self._came = 0
+        self._second = asyncio.Event()
+
+    def __call__(self, got: Received) -> Reply:
+        place = self._came % 2
+        self._came += 1
+        if place:
+            self._second.set()
+        else:
+            self._second = asyncio.Event()
+        if place != self._speaks:
+            return sse_reply(Until(asyncio.Event()))
+        steps = (text_chunk("ok"), finish_chunk(), chunk(choices=[], usage=usage()), DONE)
+        return sse_reply(Until(self._second), *steps)
+
+
+FIRST_SPEAKS, SECOND_SPEAKS = Pair(0), Pair(1)
 
 
 def stalls_after(text: str) -> Reply:
@@ -124,6 +154,12 @@ async def again(world: Traced) -> None:
     await world.chat()
 
 
+async def raced(world: Traced) -> None:
+    """One hedge may begin."""
+    world.gateway.gateway.world.hedges.allowance.came(1.0)
+    await world.chat(stream=True)
+
+
 async def twice(world: Traced) -> None:
     await world.chat(LONG)
     await world.chat(LONG)
@@ -154,6 +190,8 @@ SCENARIOS: dict[str, Scenario] = {
     "linked": Scenario(ONE, lambda world: world.chat(headers=CALLER), OK, trusts=False),
     "cache_reuse": Scenario(TWO, twice, {"A": [cached], "B": [cached]}, alike=True),
     "retry": Scenario(TWICE, lambda world: world.chat(), {"A": [BUSY, chat_either("ok")]}),
+    "hedge_cancelled": Scenario(RACED, raced, {"A": [FIRST_SPEAKS], "B": [FIRST_SPEAKS]}, alike=True),
+    "hedge_won": Scenario(RACED, raced, {"A": [SECOND_SPEAKS], "B": [SECOND_SPEAKS]}, alike=True),
     "fallback": Scenario(NEXT, lambda world: world.chat(), OK),
     "all_failed": Scenario(ONE, lambda world: world.chat(), {"A": [BROKEN]}),
     "refused_there": Scenario(ONE, lambda world: world.chat(), {"A": [NO]}),

@@ -1,9 +1,58 @@
 """`resilience:` time limits and retries."""
 
-from pydantic import Field
+from typing import Annotated, Literal
 
+from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
+
+from policies.language import hedges, shares
 from policies.language.closed import Closed
 from policies.language.fields import Seconds
+from policies.language.hedges import After
+
+AfterText = Annotated[
+    InstanceOf[After],
+    BeforeValidator(hedges.after),
+    WithJsonSchema({"type": "string", "pattern": f"^(?:{hedges.AFTER_PATTERN})$"}),
+]
+Percent = Annotated[
+    float,
+    BeforeValidator(shares.percent),
+    WithJsonSchema({"type": "string", "pattern": f"^{shares.PERCENT_PATTERN}$"}),
+]
+
+
+class Above(Closed):
+    """A share that is too high."""
+
+    over: Percent = Field(description="Above this.", examples=["70%"])
+
+
+class UnlessEntry(Closed):
+    """When nobody is hedged."""
+
+    load: Above = Field(
+        description="The share of the model's replicas before which prompts wait, or that cannot be asked.",
+        examples=[{"over": "70%"}],
+    )
+
+
+class HedgeEntry(Closed):
+    """A stream of which nothing is heard is asked of another replica of its model too; whoever speaks first answers."""
+
+    after: AfterText = Field(
+        description="After so much silence, or `p95 of ttft`: as long as so many of the model's last prompts of about this "
+        "length waited for their first content.",
+        examples=["800ms", "p95 of ttft"],
+    )
+    budget: Percent = Field(
+        default="2%", validate_default=True, description="Share of the streamed requests, at most.", examples=["2%"]
+    )
+    cancel: Literal["loser"] = Field(default="loser", description="Who is not heard any more.", examples=["loser"])
+    unless: UnlessEntry | None = Field(
+        default=None,
+        description="Where too many are busy, a second call would make others wait.",
+        examples=[{"load": {"over": "70%"}}],
+    )
 
 
 class ResilienceEntry(Closed):
@@ -22,4 +71,7 @@ class ResilienceEntry(Closed):
         default=False,
         description="Ask again even when the first try may have been done (and billed).",
         examples=[False],
+    )
+    hedge: HedgeEntry | None = Field(
+        default=None, description="Whether another replica is asked beside one that is silent."
     )
