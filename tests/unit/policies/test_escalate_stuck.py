@@ -95,7 +95,7 @@ def test_it_is_no_reason_to_look_up_what_was_escalated_before() -> None:
     [
         ("{stuck: {turns: 3}}", "{}", "11:5 escalations.agent.when is never met: needs p_correct or stuck"),
         ("{turns: 3}", "{turns: 1}", "11:27 escalations.agent.when.stuck.turns should be"),
-        ("{turns: 3}", "{}", "11:12 escalations.agent.when.stuck needs the key \"turns\""),
+        ("{turns: 3}", "{}", '11:12 escalations.agent.when.stuck needs the key "turns"'),
         ("{turns: 3}", "{steps: 3}", "11:20 escalations.agent.when.stuck.steps is not a key here"),
         (
             "to: large",
