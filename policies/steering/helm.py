@@ -60,5 +60,6 @@ def carried(helm: Helm, old: Choose, new: Choose) -> tuple[Helm, Line]:
     if same_ladder and (old.target, old.floor) == (new.target, new.floor) and old.expected == new.expected:
         return helm, old.line
     if same_ladder:
-        return Helm(past=helm.past, bills=helm.bills), Line(new.loss_per_reference, max(old.line.loss_before, new.loss_per_reference))
+        line = Line(new.loss_per_reference, max(old.line.loss_before, new.loss_per_reference))
+        return Helm(past=helm.past, bills=helm.bills), line
     return Helm(), new.line
