@@ -48,11 +48,10 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """What one request has set aside, from its admission until it is settled. `there`: the store knows of it."""
+    """What one request has set aside, from its admission until it is settled."""
 
     entries: Sequence[Entry] = field(default_factory=list)
     is_open: bool = False
-    there: bool = False
 
 
 class Answer(NamedTuple):
@@ -70,10 +69,7 @@ class Ledger:
         self._now = now
         self._shared = shared
         self._pages = Pages()
-        self._open: set[Ticket] = set()
         self._gateways = 1 if shared is None else UNHEARD_GATEWAYS
-        if shared is not None:
-            shared.before_back(self._recount)
 
     @property
     def waits(self) -> bool:
@@ -85,8 +81,7 @@ class Ledger:
         ticket = Ticket([self._entry(ask) for ask in asks])
         if self._shared is None:
             return self._here(ticket, "memory")
-        changes = [entry.change(entry.asked) for entry in ticket.entries]
-        word = await self._shared.take(changes, partial(self._heard_late, ticket))
+        word = await self._word(self._shared, ticket)
         return self._here(ticket, "local_share") if word is None else self._there(ticket, word)
 
     async def look(self, asks: Sequence[Ask]) -> Mapping[str, int | None]:
@@ -101,17 +96,15 @@ class Ledger:
         for entry in ticket.entries if ticket.is_open else ():
             amount = more.of(entry.budget)
             entry.reserved += amount
-            self._move(entry, amount, amount if ticket.there else 0)
+            self._move(entry, amount)
 
     def settle(self, ticket: Ticket, spent: Use) -> None:
         """The request is over, and came to `spent`. The first word counts."""
         if not ticket.is_open:
             return
         ticket.is_open = False
-        self._open.discard(ticket)
         for entry in ticket.entries:
-            came_to = spent.of(entry.budget)
-            self._move(entry, came_to - entry.reserved, came_to - (entry.reserved if ticket.there else 0))
+            self._move(entry, spent.of(entry.budget) - entry.reserved)
 
     async def aclose(self) -> None:
         if self._shared is not None:
@@ -122,20 +115,32 @@ class Ledger:
         amount = ask.use.of(ask.budget)
         return Entry(ask.budget, key, page, amount, amount, ask.firm)
 
+    async def _word(self, shared: Shared, ticket: Ticket) -> Word | None:
+        """The store's, in time. Meanwhile others here count with what is asked for."""
+        for entry in ticket.entries:
+            entry.page.asked += entry.asked
+        try:
+            changes = [entry.change(entry.asked) for entry in ticket.entries]
+            return await shared.take(changes, partial(self._heard_late, ticket))
+        finally:
+            for entry in ticket.entries:
+                entry.page.asked -= entry.asked
+
     def _here(self, ticket: Ticket, by: By) -> Answer:
-        """By what is known here."""
+        """By what is known here. The store is told as soon as it can be."""
         left = {entry.budget.name: self._left(entry, by) for entry in ticket.entries}
         if any(entry.firm and not has_room(left[entry.budget.name], entry.asked) for entry in ticket.entries):
             return Answer(None, left, by)
         for entry in ticket.entries:
-            entry.page.account = changed(entry.page.account, entry.asked)
-        return Answer(self._opened(ticket), left, by)
+            self._move(entry, entry.asked)
+        ticket.is_open = True
+        return Answer(ticket, left, by)
 
     def _left(self, entry: Entry, by: By) -> int | None:
         budget = entry.budget
         if by == "local_share" and budget.when_away != "local_share":
             return None if budget.when_away == "reject" else budget.at_once
-        return room(entry.page.account, budget, self._gateways)
+        return room(entry.page.account, budget, self._gateways) - entry.page.asked
 
     def _there(self, ticket: Ticket, word: Word) -> Answer:
         """By the store's word."""
@@ -145,36 +150,17 @@ class Ledger:
         for entry, taken in zip(ticket.entries, word.amounts, strict=True):
             entry.page.account = told(self._now(), taken + self._shared.owed(entry.key))
             left[entry.budget.name] = int(entry.budget.at_once - (taken - entry.asked * word.taken))
-        ticket.there = word.taken
-        return Answer(self._opened(ticket) if word.taken else None, left, "store")
-
-    def _opened(self, ticket: Ticket) -> Ticket:
-        ticket.is_open = True
-        if self._shared is not None:
-            self._open.add(ticket)
-        return ticket
+        ticket.is_open = word.taken
+        return Answer(ticket if word.taken else None, left, "store")
 
     def _heard_late(self, ticket: Ticket, word: Word) -> None:
-        """What the store took for a request that is over by now, or was never admitted, goes back."""
-        if not word.taken:
-            return
-        adopts = ticket.is_open and not ticket.there
-        ticket.there = ticket.there or adopts
-        for entry in ticket.entries:
-            self._owe(entry, entry.reserved - entry.asked if adopts else -entry.asked)
+        """The request was decided without it: what the store took goes back."""
+        if word.taken and self._shared is not None:
+            for entry in ticket.entries:
+                self._shared.owe(entry.change(-entry.asked))
 
-    def _move(self, entry: Entry, here: float, there: float) -> None:
-        entry.page.account = changed(entry.page.account, here)
-        self._owe(entry, there)
-
-    def _owe(self, entry: Entry, amount: float) -> None:
+    def _move(self, entry: Entry, amount: float) -> None:
+        """So much more is taken, or less: here at once, and there soon."""
+        entry.page.account = changed(entry.page.account, amount)
         if self._shared is not None and amount:
             self._shared.owe(entry.change(amount))
-
-    def _recount(self) -> None:
-        """The store is back: what is set aside for requests that began without it is to be known there."""
-        for ticket in self._open:
-            if not ticket.there:
-                ticket.there = True
-                for entry in ticket.entries:
-                    self._owe(entry, entry.reserved)

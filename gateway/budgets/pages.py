@@ -8,7 +8,7 @@ from policies.budgets.period import began_at, ends_at
 from policies.budgets.plan import Budget
 
 MOST_ACCOUNTS = 100_000
-"""About 50 MB. Whoever comes beyond them is charged to an account that all such have together, for each tenant: who could push
+"""About 30 MB. Whoever comes beyond them is charged to an account that all such have together, for each tenant: who could push
 accounts out by making up users would be rid of what they have spent."""
 
 BETWEEN_LOOKS_S = 10.0
@@ -17,11 +17,12 @@ BETWEEN_LOOKS_S = 10.0
 
 @dataclass(slots=True)
 class Page:
-    """An account, of which budget, and when its period ends; 0 where it flows."""
+    """An account, of which budget, and when its period ends; 0 where it flows. `asked` is what the store is being asked for."""
 
     budget: Budget
     account: Account
     ends_at: float
+    asked: int = 0
 
     def is_over(self, now: float) -> bool:
         """Whether nothing need be remembered of it."""

@@ -35,7 +35,6 @@ class SharedBudgets:
         self._owed: dict[str, Change] = {}
         self._on_the_way: Mapping[str, Change] = {}
         self._telling: asyncio.Task[None] | None = None
-        self._recount: Callable[[], None] | None = None
         store.when_back(self._pay)
 
     async def take(self, changes: Sequence[Change], late: Callable[[Word], None]) -> Word | None:
@@ -62,16 +61,12 @@ class SharedBudgets:
         """What of an account the store has not been told yet."""
         return sum(found[key].amount for found in (self._owed, self._on_the_way) if key in found)
 
-    def before_back(self, recount: Callable[[], None]) -> None:
-        """`recount` is called when the store is back, before it is told what is owed."""
-        self._recount = recount
-
     async def aclose(self) -> None:
         """What is owed is told, as far as the store can be asked."""
         if self._telling is not None:
             await asyncio.wait((self._telling,))
         if self._owed:
-            await self._store.finish(self._pay_all)
+            await self._store.finish(self._pay)
 
     def _add(self, changes: Iterable[Change]) -> None:
         for change in changes:
@@ -111,12 +106,7 @@ class SharedBudgets:
         self._add(due.values())
 
     async def _pay(self) -> None:
-        """Raises what Redis raises."""
-        if self._recount is not None:
-            self._recount()
-        await self._pay_all()
-
-    async def _pay_all(self) -> None:
+        """All that is owed. Raises what Redis raises."""
         while self._owed and self._telling is None:
             due = self._next()
             try:

@@ -1,11 +1,13 @@
 """A chat server that answers at once: TOKENS tokens, one each GAP_MS, streamed or whole. Raw ASGI, so that it is cheap.
 
-Run by `uvicorn loadtests.peers.mock_upstream:app`; TOKENS and GAP_MS come from the environment.
+Run by `uvicorn loadtests.peers.mock_upstream:app`; TOKENS and GAP_MS come from the environment, and STALLS, the share of
+streams that say nothing for STALL_MS.
 """
 
 import asyncio
 import json
 import os
+import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,6 +16,8 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 TOKENS = int(os.environ.get("TOKENS", "16"))
 GAP_S = float(os.environ.get("GAP_MS", "0")) / 1000
+STALLS = float(os.environ.get("STALLS", "0"))
+STALL_S = float(os.environ.get("STALL_MS", "0")) / 1000
 HEAD = {"id": "chatcmpl-mock", "object": "chat.completion.chunk", "created": 1, "model": "mock"}
 USAGE = {"prompt_tokens": 9, "completion_tokens": TOKENS, "total_tokens": 9 + TOKENS}
 
@@ -55,6 +59,8 @@ async def _start(send: Send, kind: bytes) -> None:
 
 
 async def _stream(send: Send) -> None:
+    if STALLS and random.random() < STALLS:
+        await asyncio.sleep(STALL_S)
     await _start(send, b"text/event-stream")
     for i in range(TOKENS):
         if i and GAP_S:

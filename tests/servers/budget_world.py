@@ -51,7 +51,6 @@ class FakeStore:
         self.mood: Mood = "well"
         self._owed: list[Change] = []
         self._late: list[tuple[Callable[[Word], None], Word]] = []
-        self._recount: Callable[[], None] = lambda: None
 
     async def take(self, changes: Sequence[Change], late: Callable[[Word], None]) -> Word | None:
         if self.mood == "away":
@@ -70,9 +69,6 @@ class FakeStore:
     def owed(self, key: str) -> float:
         return sum(change.amount for change in self._owed if change.key == key)
 
-    def before_back(self, recount: Callable[[], None]) -> None:
-        self._recount = recount
-
     def turn(self, mood: Mood) -> None:
         """From here on. Late words come in when it is well again."""
         self.mood = mood
@@ -80,7 +76,6 @@ class FakeStore:
             late, self._late = self._late, []
             for heard, word in late:
                 heard(word)
-            self._recount()
             self._tell()
 
     async def aclose(self) -> None:
