@@ -55,24 +55,24 @@ def weigh(
 ) -> list[Weighed]:
     """Each ready replica of `model`. So many tokens of the prompt are `assumed` to be resident wherever it is asked.
 
-    Where a crowd waits for the same prefix, or who is passed over, is no reason not to compute it elsewhere.
+    What lies at a replica that is passed over is no reason not to compute it elsewhere.
     """
     prompt_tokens = facts.tokens_for(model.name)
     money = price(rate, prompt_tokens, expected_output(facts.max_tokens))
     over = overloaded([state.running for state in states], bounds.max_imbalance, bounds.spill_after)
     why = TAKEN_FOR_RESIDENT if assumed else "resident"
     held = [min(assumed or state.resident_tokens, prompt_tokens) for state in states]
-    crowds = [state.alike if is_crowd(state, bounds.spread_after) else 0 for state in states]
-    kept = [0 if crowds[at] else tokens for at, tokens in enumerate(held)]
-    longest = max([0 if over[at] else tokens for at, tokens in enumerate(kept)])
+    longest = max([0 if over[at] else tokens for at, tokens in enumerate(held)])
+    there = [state for at, state in enumerate(states) if held[at] >= longest and not over[at]]
+    crowd = min([crowd_at(state, bounds.spread_after) for state in there])
     slow = slowness(states)
     return [
         Weighed(
             model.name,
             state.replica,
             money,
-            affinity(exchange, rate, held[at], why, crowds[at] or 1),
-            again(exchange, longest - kept[at]),
+            affinity(exchange, rate, held[at], why),
+            again(exchange, rate, longest - held[at], crowd),
             wait(exchange, state.queued_tokens, prompt_tokens - held[at], slow[at]),
             state.running,
             over[at],
@@ -91,7 +91,7 @@ def slowness(states: Sequence[ReplicaState]) -> Sequence[float]:
     return [time if time > ALIKE else 1.0 for time in times]
 
 
-def is_crowd(state: ReplicaState, spread_after: int) -> bool:
-    """More than `spread_after`, and most of those who wait: in a long queue of many conversations some turns of one are
-    none."""
-    return state.alike > max(spread_after, state.waiting / 2)
+def crowd_at(state: ReplicaState, spread_after: int) -> int:
+    """How many prompts under way there share the prefix, if those are more than `spread_after` and most of all: among many
+    conversations some turns of one are no crowd. Else 1, the prompt that asks."""
+    return state.alike if state.alike > max(spread_after, state.running / 2) else 1

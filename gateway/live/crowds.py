@@ -1,44 +1,52 @@
-"""Prompts that wait at one replica for their first token, counted by how they begin."""
+"""Prompts under way at one replica, counted by how they begin."""
 
 from collections import Counter
 from collections.abc import Sequence
 
+from gateway.state.residency import Beginnings
 from policies.affinity.alike import landmark, landmarks
 
+MOST_TOLD = 16
+"""Beginnings that other gateways are told of: those of more than one prompt go first."""
 
-class Waiting:
-    """Bounded by what waits: log2(blocks) counts for each prompt, gone with it. Of this process's requests only."""
 
-    __slots__ = ("_counts", "prompts")
+class Crowds:
+    """Bounded by what is under way: log2(blocks) counts for each prompt, gone with it. Of this process's requests only."""
+
+    __slots__ = ("_counts",)
 
     def __init__(self) -> None:
         self._counts: Counter[bytes] = Counter()
-        self.prompts = 0
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def come(self, blocks: Sequence[bytes]) -> tuple[bytes, ...]:
-        """A prompt of these blocks begins to wait. What is returned is to be given to `go`, once."""
+        """A prompt of these blocks is sent. What is returned is to be given to `go`, once."""
         marks = landmarks(blocks)
         self._counts.update(marks)
-        self.prompts += bool(marks)
         return marks
 
     def go(self, marks: Sequence[bytes]) -> None:
-        self.prompts -= bool(marks)
         for mark in marks:
             self._counts[mark] -= 1
             if self._counts[mark] <= 0:
                 del self._counts[mark]
 
     def alike(self, blocks: Sequence[bytes], depth: int) -> int:
-        """How many wait that begin like the first `depth` of `blocks` (as far as the landmark of that depth).
+        """How many are under way that begin like the first `depth` of `blocks` (as far as the landmark of that depth).
 
-        >>> waiting = Waiting()
-        >>> marks = waiting.come([b"1", b"2", b"3"])
-        >>> waiting.alike([b"1", b"2", b"x"], 2), waiting.alike([b"1", b"2", b"x"], 0)
+        >>> crowds = Crowds()
+        >>> marks = crowds.come([b"1", b"2", b"3"])
+        >>> crowds.alike([b"1", b"2", b"x"], 2), crowds.alike([b"1", b"2", b"x"], 0)
         (1, 0)
         """
         mark = landmark(blocks, depth)
         return 0 if mark is None else self._counts[mark]
+
+    def told(self) -> Beginnings:
+        """The fullest of them, MOST_TOLD at most."""
+        if len(self._counts) <= MOST_TOLD:
+            return tuple(self._counts.items())
+        crowds = [(mark, count) for mark, count in self._counts.items() if count > 1]
+        return tuple(sorted(crowds, key=lambda one: -one[1])[:MOST_TOLD])

@@ -12,11 +12,11 @@ from typing import Protocol
 import msgspec
 
 from backends.upstream import Load, Prepared, Upstream
+from gateway.live.crowds import Crowds
 from gateway.live.keeps import Keeps
 from gateway.live.prefills import Prefills
 from gateway.live.trust import Trust
 from gateway.live.unawaited import in_daemon
-from gateway.live.waiting import Waiting
 from gateway.state.residency import NO_WORK, WORK_LIFE_S, Work
 
 Forgot = Callable[[], Awaitable[None]]
@@ -93,7 +93,7 @@ class Replica:
     others: Others = field(default_factory=Others)
     keeps: Keeps = field(default_factory=Keeps)
     prefills: Prefills = field(default_factory=Prefills)
-    waiting: Waiting = field(default_factory=Waiting)
+    crowds: Crowds = field(default_factory=Crowds)
     trust: Trust = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,7 +121,8 @@ class Replica:
 
     def work(self) -> Work:
         """What this process gave it to do, as far as it is not done."""
-        return Work(self.running, self.queued_tokens - self.computed(self.clock()), self.active_tokens)
+        waiting = self.queued_tokens - self.computed(self.clock())
+        return Work(self.running, waiting, self.active_tokens, self.crowds.told())
 
     def hear_of_others(self, work: Work) -> None:
         self.others = Others(work, self.clock())
@@ -168,7 +169,7 @@ class Claim:
     def __init__(self, replica: Replica, tokens: int, resident_tokens: int = 0, blocks: Sequence[bytes] = ()) -> None:
         self._replica, self._tokens, self._held = replica, tokens, True
         self._queued, self._active = max(0, tokens - resident_tokens), 0
-        self._marks = replica.waiting.come(blocks)
+        self._marks = replica.crowds.come(blocks)
         now = replica.clock()
         self._number: int | None = replica.prefills.come(self._queued, now, replica.others.at(now).queued_tokens)
         replica.running += 1
@@ -194,12 +195,11 @@ class Claim:
         self._replica.queued_tokens -= self._queued
         self._replica.active_tokens -= self._active
         self._queued = self._active = 0
+        self._replica.crowds.go(self._marks)
         self._no_more_waiting(spoke=False)
         self._replica.tells(self._replica)
 
     def _no_more_waiting(self, *, spoke: bool) -> None:
-        marks, self._marks = self._marks, ()
-        self._replica.waiting.go(marks)
         if self._number is not None:
             number, self._number = self._number, None
             self._replica.prefills.go(number, self._replica.clock(), spoke=spoke)

@@ -28,9 +28,8 @@ class Clock(Protocol):
 @dataclass(frozen=True, slots=True)
 class World:
     """What decisions read besides the request. `now` in seconds since the epoch. `notes` hold which conversations were
-    escalated. `forced` tells the variants of experiments
-    that are over, `ramps` the weights of those that were changed while they ran. `hedges` know how long models take to
-    speak."""
+    escalated. `forced` tells the variants of experiments that are over, `ramps` the weights of those that were changed while
+    they ran. `hedges` know how long models take to speak."""
 
     residency: Residency
     now: Clock
@@ -114,17 +113,17 @@ class Look(Generic[T]):
 
 def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:
     """Who failed lately rests; who comes back takes its share by degrees."""
-    states = tuple([_state(replica, measured, seen.depths) for replica in group])
+    states = tuple([_state(replica, measured, seen) for replica in group])
     if len(group) == 1:
         return states
     shares = tuple([replica.trust.share(state.ready) for replica, state in zip(group, states, strict=True)])
     return eased(states, shares)
 
 
-def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, int]) -> ReplicaState:
+def _state(replica: Replica, measured: Prepared | None, seen: Seen) -> ReplicaState:
     load = replica.load()
     known = replica.upstream.resident_tokens(measured) if measured and replica.upstream else None
-    sent = _guess(guessed.get(replica.name, 0), measured) if known is None else known
+    sent = _guess(seen.depths.get(replica.name, 0), measured) if known is None else known
     return ReplicaState(
         replica=replica.name,
         ready=load.ready,
@@ -137,15 +136,15 @@ def _state(replica: Replica, measured: Prepared | None, guessed: Mapping[str, in
         sent_tokens=sent,
         prefill_tokens_per_s=replica.prefills.tokens_per_s,
         knows_residency=known is not None,
-        alike=_alike(replica, measured, sent),
-        waiting=replica.waiting.prompts,
+        alike=_alike(replica, measured, sent) + seen.alike.get(replica.name, 0),
     )
 
 
 def _alike(replica: Replica, measured: Prepared | None, sent: int) -> int:
+    """Of our own requests."""
     if measured is None or not measured.block_tokens:
         return 0
-    return replica.waiting.alike(measured.blocks, min(sent // measured.block_tokens, len(measured.blocks)))
+    return replica.crowds.alike(measured.blocks, min(sent // measured.block_tokens, len(measured.blocks)))
 
 
 def _guess(blocks: int, measured: Prepared | None) -> int:

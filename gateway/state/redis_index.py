@@ -23,6 +23,7 @@ class Found(msgspec.Struct, frozen=True):
     generations: Mapping[str, str]
     marks: Mapping[str, bytes]
     others: Mapping[str, Work]
+    alike: Mapping[str, int]
 
 
 class RedisIndex:
@@ -40,7 +41,7 @@ class RedisIndex:
         self._me = me
         tag = f"{tag}:residency:"
         self._generations, self._blocks = tag + "g:", tag + "b:"
-        self._order, self._counter, self._work = tag + "lru", tag + "seq", tag + "w:"
+        self._order, self._counter, self._work = tag + "lru", tag + "seq", tag + "work:"
         self._held, self._learn, self._forget = (
             Script(SCRIPTS / f"{verb}.lua") for verb in ("held", "learn", "forget")
         )
@@ -58,7 +59,7 @@ class RedisIndex:
             marks_from = -1 if prompt.marks_from is None else prompt.marks_from
             args += [b"".join(prompt.blocks[:MOST_BLOCKS]), marks_from, len(prompt.replicas), *prompt.replicas]
         answer: list[Any] = await self._lane.run(self._held, [self._generations, self._blocks, self._work], args)
-        rows = zip(answer[0::4], answer[1::4], answer[2::4], answer[3::4], strict=True)
+        rows = zip(answer[0::5], answer[1::5], answer[2::5], answer[3::5], answer[4::5], strict=True)
         return [_found(prompt.replicas, rows) for prompt in prompts]
 
     async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS) -> None:
@@ -86,12 +87,18 @@ class RedisIndex:
         return round(MAX_TTL_S * 1_000), self._max_blocks, MAX_HOLDERS
 
 
-def _found(replicas: Sequence[str], rows: Iterator[tuple[int, bytes, bytes, bytes]]) -> Found:
+def _found(replicas: Sequence[str], rows: Iterator[tuple[int, bytes, bytes, bytes, int]]) -> Found:
     """The next row for each replica."""
     told = {replica: next(rows) for replica in replicas}
     return Found(
-        depths={replica: int(depth) for replica, (depth, _, _, _) in told.items()},
-        generations={replica: generation.decode() for replica, (_, generation, _, _) in told.items()},
-        marks={replica: marks for replica, (_, _, marks, _) in told.items() if marks},
-        others={replica: Work(*map(int, work.split(b":"))) for replica, (_, _, _, work) in told.items()},
+        depths={replica: int(depth) for replica, (depth, _, _, _, _) in told.items()},
+        generations={replica: generation.decode() for replica, (_, generation, _, _, _) in told.items()},
+        marks={replica: marks for replica, (_, _, marks, _, _) in told.items() if marks},
+        others={replica: _work(work) for replica, (_, _, _, work, _) in told.items()},
+        alike={replica: int(alike) for replica, (_, _, _, _, alike) in told.items() if alike},
     )
+
+
+def _work(told: bytes) -> Work:
+    running, queued, active = map(int, told.split(b":"))
+    return Work(running, queued, active)

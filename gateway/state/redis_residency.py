@@ -89,7 +89,7 @@ class RedisResidency:
     def _joined(self, prompt: Prompt, found: Found) -> Seen:
         mirrored = self._mirror.held_now(prompt.blocks, prompt.replicas)
         depths = {replica: max(depth, mirrored[replica]) for replica, depth in found.depths.items()}
-        return Seen(depths, found.marks, found.others)
+        return Seen(depths, found.marks, found.others, found.alike)
 
     async def _catch_up(self, generations: Mapping[str, str]) -> None:
         """Forget here what another process forgot. A generation that is gone was flushed, not forgotten."""

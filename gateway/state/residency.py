@@ -25,12 +25,18 @@ MARK_BYTES = 20
 """One mark of a block; what it says is its writer's and readers' business."""
 
 
+Beginnings = tuple[tuple[bytes, int], ...]
+"""How prompts begin that are under way, each by the digest of its last block; and how many do."""
+
+
 class Work(NamedTuple):
-    """What a replica has to do: requests, prompt tokens that are not computed yet, tokens of prompts being answered."""
+    """What a replica has to do: requests, prompt tokens that are not computed yet, tokens of prompts being answered; and how
+    the prompts begin of which there are most."""
 
     running: int = 0
     queued_tokens: int = 0
     active_tokens: int = 0
+    beginnings: Beginnings = ()
 
 
 NO_WORK = Work()
@@ -49,11 +55,13 @@ class Prompt(NamedTuple):
 
 class Seen(NamedTuple):
     """Of one prompt, by replica: how many leading blocks it holds without a gap; marks of the blocks from `marks_from` on,
-    as far as they are known without a gap; and what other gateways gave it to do. Who is missing has nothing."""
+    as far as they are known without a gap; what other gateways gave it to do; and how many prompts of that begin like what it
+    holds of this one. Who is missing has nothing."""
 
     depths: Mapping[str, int]
     marks: Mapping[str, bytes] = {}
     others: Mapping[str, Work] = {}
+    alike: Mapping[str, int] = {}
 
 
 class Residency(Protocol):

@@ -14,6 +14,8 @@ HEARTBEAT_S = 1.0
 GAP_S = 0.004
 """Between two words: an exchange costs 0.2 ms of processor time, so a busy gateway spends a twentieth on them at most."""
 
+MOST_ALIKE = (1 << 16) - 1
+
 
 class SharedWork:
     """Whole amounts, never differences: a word that got lost is mended by the next one. The first change goes out at once; what
@@ -65,7 +67,7 @@ class SharedWork:
     async def _tell(self, work: Mapping[str, Work]) -> None:
         args: list[Word] = [self._me, self._life_ms]
         for replica, amount in work.items():
-            args += [replica, "" if amount == NO_WORK else ":".join(map(str, amount))]
+            args += [replica, b"" if amount == NO_WORK else written(amount)]
         self._told.update(work)  # before: whoever is cancelled here may have told it all the same
         if await self._store.finish(lambda: self._store.lane.run(self._script, [self._prefix], args)) is None:
             self._changed.update(work)
@@ -78,3 +80,13 @@ class SharedWork:
             del self._told[replica]
             if replica not in self._changed:
                 del self._now[replica]
+
+
+def written(work: Work) -> bytes:
+    """A word on work, as the scripts read it.
+
+    >>> written(Work(1, 200, 0, ((b"m" * 16, 2),)))
+    b'1:200:0:mmmmmmmmmmmmmmmm\\x00\\x02'
+    """
+    beginnings = b"".join([mark + min(count, MOST_ALIKE).to_bytes(2) for mark, count in work.beginnings])
+    return b"%d:%d:%d:" % work[:3] + beginnings

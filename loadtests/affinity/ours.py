@@ -92,8 +92,7 @@ class Ours:
             resident_tokens=replica.keeps.believed(sent),
             sent_tokens=sent,
             prefill_tokens_per_s=replica.prefills.tokens_per_s,
-            alike=replica.waiting.alike(keys, held),
-            waiting=replica.waiting.prompts,
+            alike=replica.crowds.alike(keys, held),
         )
 
     def _keys(self, arrival: Arrival) -> tuple[bytes, ...]:

@@ -1,22 +1,34 @@
-"""What computing a prefix once more takes from others: everybody who waits behind it waits longer."""
+"""What computing a prefix once more takes from others, who wait longer behind it; and what it gives to a crowd."""
 
+from policies.catalogue import Price
+from policies.terms.affinity import worth
 from policies.terms.cost import PREFILL_TOKENS_PER_S, Cost, Rates
 
-OTHERS_WAIT = 30.0
+OTHERS_WAIT = 20.0
 """Seconds that all others are taken to wait for each second of work that need not be done. In theory 1 / (1 - load)^2 and
-more: the busier a fleet, the dearer needless work. One large number does as well at every load and needs no gauge."""
+more: the busier a fleet, the dearer needless work. One number between 10 and 30 does as well at every load and needs no
+gauge."""
 
 NOTHING_AGAIN = Cost(0.0, "no longer prefix elsewhere")
 
 
-def again(rates: Rates, missing_tokens: int) -> Cost:
+def again(rates: Rates, rate: Price, missing_tokens: int, crowd: int = 1) -> Cost:
     """OTHERS_WAIT · lambda_t · seconds for `missing_tokens` that another replica of the model has, and this one has not.
 
-    >>> again(Rates(bad_answer=0.0, second=100.0), 200)
-    Cost(microusd=300.0, why='200 tokens computed again, which another replica has')
+    Where a `crowd` of prompts is under way that all begin so, it is no needless work: computed here once, it serves as many.
+    Then all of its worth is given back but the share of one of them.
+
+    >>> rates, price = Rates(bad_answer=0.0, second=100.0), Price()
+    >>> again(rates, price, 200)
+    Cost(microusd=200.0, why='200 tokens computed again, which another replica has')
+    >>> again(rates, price, 200, crowd=5)
+    Cost(microusd=-8.0, why='200 tokens computed once more, for 5 prompts that begin so')
     """
     if missing_tokens <= 0:
         return NOTHING_AGAIN
+    if crowd > 1:
+        gained = worth(rates, rate, missing_tokens) * (1 - 1 / crowd)
+        return Cost(-gained, f"{missing_tokens} tokens computed once more, for {crowd} prompts that begin so")
     seconds = missing_tokens / PREFILL_TOKENS_PER_S
     return Cost(
         OTHERS_WAIT * rates.second * seconds, f"{missing_tokens} tokens computed again, which another replica has"

@@ -94,6 +94,30 @@ async def test_work_that_one_gateway_gave_counts_at_the_other(tmp_path: Path, st
     assert spread == [6, 6]
 
 
+async def test_prompts_that_begin_alike_are_a_crowd_whichever_gateway_sent_them(tmp_path: Path, state: Secret) -> None:
+    silent = sse_reply(Until(asyncio.Event()))
+    async with (
+        fake_upstream(silent) as a,
+        fake_upstream(silent) as b,
+        gateways(2, {"at": [f"{a.base}/v1", f"{b.base}/v1"]}, tmp_path, state) as both,
+        httpx.AsyncClient(timeout=20) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
+        for each in both:
+            await each.until(lambda found: found.store is not None and found.store.is_asked)
+        sent, waiting = [], []
+        for calls in range(1, 4):
+            waiting.append(tasks.create_task(opens(client, both[calls % 2], PROMPT)))
+            for each in both:
+                await knows_of(client, each, calls)
+                await learnt(client, each)
+            sent.append(sorted([len(a.received), len(b.received)]))
+        for task in waiting:
+            task.cancel()
+
+    assert sent == [[0, 1], [0, 2], [1, 2]], "the first of a crowd go together, the next one to whoever has less to do"
+
+
 async def opens(client: httpx.AsyncClient, gateway: RunningGateway, text: str) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": text}], "stream": True}
     async with client.stream("POST", f"{gateway.base}/v1/chat/completions", json=body) as answer:

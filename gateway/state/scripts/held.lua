@@ -4,7 +4,8 @@
 -- KEYS: prefix of generation keys, prefix of block keys, prefix of load keys (one hash tag, one slot).
 -- ARGV: now in ms (nothing: by this server's clock), who asks, bytes of a digest; then for each prompt: its digests joined, the block from which marks are
 --       wanted (-1: none), number of replicas, the replicas.
--- Gives, for each replica in turn, its depth, its generation, its marks joined, and running:queued:active of others.
+-- Gives, for each replica in turn, its depth, its generation, its marks joined, running:queued:active of others, and how many
+-- prompts of theirs begin like what it holds, as far as the longest of its first 1, 2, 4, 8 ... blocks.
 local time = redis.call('TIME')
 local clock = time[1] * 1000 + math.floor(time[2] / 1000)
 local now, me, size = tonumber(ARGV[1]) or clock, ARGV[2], tonumber(ARGV[3])
@@ -44,15 +45,32 @@ local function marks(joined, from, blocks, replica)
   return table.concat(found)
 end
 
-local function others(replica)
-  local told, running, queued, active = redis.call('HGETALL', KEYS[3] .. replica), 0, 0, 0
-  for i = 1, #told, 2 do
-    local ends, r, q, a = told[i + 1]:match('^(%d+):(%d+):(%d+):(%d+)$')
-    if told[i] ~= me and tonumber(ends) > clock then
-      running, queued, active = running + r, queued + q, active + a
+local function beginning(joined, depth)
+  if depth == 0 then return '' end
+  local last = 1
+  while last * 2 <= depth do last = last * 2 end
+  return joined:sub((last - 1) * size + 1, last * size)
+end
+
+local function count_of(mark, beginnings)
+  for at = 1, #beginnings, size + 2 do
+    if beginnings:sub(at, at + size - 1) == mark then
+      return beginnings:byte(at + size) * 256 + beginnings:byte(at + size + 1)
     end
   end
-  return string.format('%.0f:%.0f:%.0f', running, queued, active)
+  return 0
+end
+
+local function others(replica, mark)
+  local told, running, queued, active, alike = redis.call('HGETALL', KEYS[3] .. replica), 0, 0, 0, 0
+  for i = 1, #told, 2 do
+    local ends, r, q, a, beginnings = told[i + 1]:match('^(%d+):(%d+):(%d+):(%d+):(.*)$')
+    if told[i] ~= me and tonumber(ends) > clock then
+      running, queued, active = running + r, queued + q, active + a
+      if mark ~= '' then alike = alike + count_of(mark, beginnings) end
+    end
+  end
+  return string.format('%.0f:%.0f:%.0f', running, queued, active), alike
 end
 
 local answer, arg = {}, 4
@@ -62,10 +80,13 @@ while arg <= #ARGV do
   for i = arg + 3, arg + 2 + count do
     local replica = ARGV[i]
     local generation = redis.call('GET', KEYS[1] .. replica) or ''
-    answer[#answer + 1] = first_false(0, blocks, function(at) return is_held(record_at(joined, at, replica), generation) end)
+    local depth = first_false(0, blocks, function(at) return is_held(record_at(joined, at, replica), generation) end)
+    local work, alike = others(replica, beginning(joined, depth))
+    answer[#answer + 1] = depth
     answer[#answer + 1] = generation
     answer[#answer + 1] = marks(joined, from, blocks, replica)
-    answer[#answer + 1] = others(replica)
+    answer[#answer + 1] = work
+    answer[#answer + 1] = alike
   end
   arg = arg + 3 + count
 end

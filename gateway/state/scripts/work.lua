@@ -1,6 +1,7 @@
 -- What one gateway gave replicas to do, as it stands. Its word counts until it ends, so a gateway that dies is forgotten.
 -- Instants are of this server's clock, so gateways need not agree on the time.
--- KEYS: prefix of load keys. ARGV: gateway, TTL in ms, then for each replica: its name, "running:queued:active" or ''.
+-- KEYS: prefix of load keys. ARGV: gateway, TTL in ms, then for each replica: its name, and '' or "running:queued:active:"
+-- and how its prompts begin: digests, each with a count of two bytes.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for i = 3, #ARGV, 2 do

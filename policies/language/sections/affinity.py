@@ -25,6 +25,6 @@ class AffinityEntry(Closed):
         default=1,
         ge=1,
         le=1000,
-        description="A prefix that more prompts than this wait for at one replica may be computed at others too.",
+        description="A prefix that more prompts than this, and most, begin with at one replica is computed at others too.",
         examples=[1],
     )

@@ -341,20 +341,30 @@ def test_queued_work_outweighs_a_shorter_resident_prefix() -> None:
     facts, idle = Facts(prompt_tokens=2000), ReplicaState(replica="w2")
     holder = ReplicaState(replica="w1", resident_tokens=512, queued_tokens=256)
     assert replicas(holder, idle, facts=facts, price=0) == "w1"
-    assert replicas(msgspec.structs.replace(holder, queued_tokens=15_000), idle, facts=facts, price=0) == "w1"
-    assert replicas(msgspec.structs.replace(holder, queued_tokens=17_000), idle, facts=facts, price=0) == "w2"
+    assert replicas(msgspec.structs.replace(holder, queued_tokens=10_000), idle, facts=facts, price=0) == "w1"
+    assert replicas(msgspec.structs.replace(holder, queued_tokens=12_000), idle, facts=facts, price=0) == "w2"
 
 
-def test_a_prefix_that_a_crowd_waits_for_is_computed_elsewhere_too() -> None:
+def test_a_prefix_that_a_crowd_shares_is_computed_elsewhere_too() -> None:
     facts, idle = Facts(prompt_tokens=2000), ReplicaState(replica="w2")
-    holder = ReplicaState(replica="w1", resident_tokens=1500, queued_tokens=1000, alike=1)
+    holder = ReplicaState(replica="w1", resident_tokens=1500, queued_tokens=1000, running=3, alike=1)
     assert replicas(holder, idle, facts=facts, price=0) == "w1"
-    assert replicas(msgspec.structs.replace(holder, alike=2, waiting=3), idle, facts=facts, price=0) == "w2"
-    assert replicas(msgspec.structs.replace(holder, alike=2, waiting=4), idle, facts=facts, price=0) == "w1"
+    assert replicas(msgspec.structs.replace(holder, alike=2), idle, facts=facts, price=0) == "w2"
+    assert replicas(msgspec.structs.replace(holder, alike=2, running=4), idle, facts=facts, price=0) == "w1"
+
+
+def test_a_crowd_does_not_tell_those_apart_that_hold_the_prefix() -> None:
+    facts = Facts(prompt_tokens=2000)
+    crowded = ReplicaState(replica="w1", resident_tokens=1500, queued_tokens=100, running=3, alike=3)
+    other = ReplicaState(replica="w2", resident_tokens=1500, queued_tokens=200, running=3, alike=1)
+    nobody = ReplicaState(replica="w3")
+    assert replicas(crowded, other, nobody, facts=facts, price=0) == "w1", "the one with less to do"
+    busy = msgspec.structs.replace(crowded, queued_tokens=1_400)
+    assert replicas(busy, other, nobody, facts=facts, price=0) == "w2", "before it is computed once more"
 
 
 def test_a_crowd_at_a_short_prefix_takes_nothing_from_a_longer_one() -> None:
-    shallow = ReplicaState(replica="w2", resident_tokens=512, alike=9, waiting=9)
+    shallow = ReplicaState(replica="w2", resident_tokens=512, running=4, alike=4)
     deep = ReplicaState(replica="w1", resident_tokens=4096, queued_tokens=3000)
     assert replicas(shallow, deep, facts=Facts(prompt_tokens=5000), price=0) == "w1"
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
+import pytest
+
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_residency import RedisResidency
 from gateway.state.registry import Registry
@@ -71,6 +73,22 @@ async def test_each_sees_the_work_of_all_others_and_not_its_own(redis_url):
         assert await one.until_others(lambda work: work.running == 2) == Work(2, 0, 3_000)
         one.gives(NO_WORK)
         assert await two.until_others(lambda work: work.running == 0) == NO_WORK
+
+
+@pytest.mark.parametrize(("held", "counted"), [(0, 0), (1, 6), (2, 5), (3, 5), (4, 0), (5, 0)])
+async def test_each_sees_how_many_prompts_of_all_others_begin_like_what_is_held(redis_url, chained, held, counted):
+    """As far as the longest of its first 1, 2, 4 ... blocks."""
+    asked = chained([1, 2, 3, 4, 5])
+    async with processes(redis_url, "one", "two", "three") as (one, two, three):
+        await three.residency.learn(REPLICA, asked[:held], 60)
+        one.gives(Work(4, 0, 0, ((asked[0], 4), (asked[1], 3), (b"x" * 16, 9))))
+        two.gives(Work(2, 0, 0, ((asked[1], 2), (asked[0], 2))))
+        three.gives(Work(7, 0, 0, ((asked[0], 7), (asked[1], 7))))
+        await three.until_others(lambda work: work.running == 6)
+
+        [seen] = await three.residency.look([Prompt(asked, [REPLICA])])
+
+    assert seen.alike.get(REPLICA, 0) == counted
 
 
 async def test_work_that_goes_on_is_told_again_before_the_word_ages(redis_url):
