@@ -14,7 +14,9 @@ class ConversationsEntry(Closed):
     """Do not change voice under the user."""
 
     may_move: MayMove = Field(
-        default="up", description="Whether a conversation may change tier: `up` never comes down again, `never` stays."
+        default="up",
+        description="Whether a conversation may change tier: `up` never comes down again, `never` stays (where "
+        "its escalation took it).",
     )
     stay_with: StayWith = Field(
         default="tier",
