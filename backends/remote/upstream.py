@@ -75,7 +75,7 @@ class RemoteUpstream:
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
         blocks = prefix_blocks(request, self._serves, salt)
         return Prepared(
-            tokens=estimate_prompt(request),
+            tokens=estimate_prompt(request, salt),
             exact=False,
             blocks=blocks,
             block_tokens=CHUNK_BYTES // BYTES_PER_TOKEN,

@@ -4,20 +4,45 @@ Whoever asks the same first question under the same system prompt again has the 
 holding no state. Tenants never share draws.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from hashlib import blake2b
 
 from backends.messages import ChatRequest, Message
+from policies.affinity.imprint import Imprint
+
+LONG_CHARS = 4_096
+"""Openings above this are remembered, for they come with every turn."""
+
+REMEMBERED = 4_096
+
+Form = tuple[str, int, int, int, tuple[int, ...]]
+"""Of a message all but its text."""
 
 
 def draw_of(request: ChatRequest, salt: bytes) -> float:
     """In [0, 1), evenly over openings. `salt` is the tenant's."""
+    forms, texts = [], []
+    for turn in opening(request):
+        forms.append((turn.role, turn.images, turn.audio, turn.files, turn.token_ids))
+        texts.append(turn.text)
+    if sum(map(len, texts)) > LONG_CHARS:
+        return _again(salt, tuple(forms), tuple(map(Imprint, texts)))
+    return _draw(salt, forms, texts)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _again(salt: bytes, forms: tuple[Form, ...], texts: tuple[Imprint[str], ...]) -> float:
+    return _draw(salt, forms, [text.take() for text in texts])
+
+
+def _draw(salt: bytes, forms: Iterable[Form], texts: Iterable[str]) -> float:
     found = blake2b(digest_size=8, key=salt, person=b"turnout-draw")
-    for message in opening(request):
-        text = message.text.encode("utf-8", "surrogatepass")
-        found.update(f"{message.role}:{message.images}:{message.audio}:{message.files}:{len(text)}:".encode())
-        found.update(text)
-        found.update(repr(message.token_ids).encode() if message.token_ids else b"")
+    for (role, images, audio, files, token_ids), text in zip(forms, texts, strict=True):
+        said = text.encode("utf-8", "surrogatepass")
+        found.update(f"{role}:{images}:{audio}:{files}:{len(said)}:".encode())
+        found.update(said)
+        found.update(repr(token_ids).encode() if token_ids else b"")
     return (int.from_bytes(found.digest(), "big") >> 11) / (1 << 53)
 
 

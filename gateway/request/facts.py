@@ -19,7 +19,7 @@ def facts_of(
     headers_read: frozenset[str],
     prepared: Mapping[str, Prepared],
 ) -> Facts:
-    prompt_tokens = estimate_prompt(request)
+    prompt_tokens = estimate_prompt(request, principal.salt)
     return Facts(
         requested=request.model,
         prompt_tokens=prompt_tokens,

@@ -93,7 +93,7 @@ def refuse_deep(body: bytes, limit: int) -> None:
 
     Raises BadRequest. Text that is not JSON may pass: the parser says what is wrong with it.
     """
-    if body.count(b"[") + body.count(b"{") <= limit:
+    if has_few(body, limit):
         return
     skeleton = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, ONLY_BRACKETS)
     brackets = b"".join(skeleton.split(b'"')[::2])
@@ -102,6 +102,24 @@ def refuse_deep(body: bytes, limit: int) -> None:
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
     if is_deeper(brackets, limit - peels):
         raise BadRequest(f"The body nests deeper than {limit} levels.")
+
+
+def has_few(body: bytes, limit: int) -> bool:
+    """Whether there are at most `limit` brackets that open. Looking for one after the other is much faster than counting, which
+    reads byte by byte.
+
+    >>> has_few(b'[{"a":[]}]', 3), has_few(b'[{"a":[]}]', 2)
+    (True, False)
+    """
+    left = limit
+    for bracket in b"[{":
+        at = body.find(bracket)
+        while at >= 0:
+            left -= 1
+            if left < 0:
+                return False
+            at = body.find(bracket, at + 1)
+    return True
 
 
 def is_deeper(brackets: bytes, limit: int) -> bool:

@@ -41,7 +41,10 @@ class MemoryResidency:
         self.learn_now(replica, blocks, ttl_s)
 
     def expect(self, replica: str, blocks: Sequence[bytes], ttl_s: float = SPECULATIVE_TTL_S) -> None:
-        self.learn_now(replica, blocks, ttl_s)
+        """What is held for longer anyway is not written down again: the answer will say that it was used."""
+        deepest = self._blocks.get(blocks[:MOST_BLOCKS][-1], NO_RECORDS) if blocks else NO_RECORDS
+        if deepest.get(self._slot(replica), 0.0) < self._clock() + min(ttl_s, MAX_TTL_S):
+            self.learn_now(replica, blocks, ttl_s)
 
     async def forget(self, replica: str) -> None:
         self.forget_now(replica)
@@ -67,12 +70,20 @@ class MemoryResidency:
 
     def learn_now(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
         """`learn`, without an event loop. Deepest block first, so that of one prompt the tail is evicted first."""
-        now = self._clock()
-        slot = self._slot(replica)
+        now, records, slot = self._clock(), self._blocks, self._slot(replica)
+        ends_at = now + min(ttl_s, MAX_TTL_S)
         for block in reversed(blocks[:MOST_BLOCKS]):
-            self._record(block, slot, now, now + min(ttl_s, MAX_TTL_S))
-        while len(self._blocks) > self._max_blocks:
-            self._blocks.popitem(last=False)
+            ends = records.get(block)
+            if ends is None:
+                records[block] = {slot: ends_at}
+                continue
+            records.move_to_end(block)
+            if slot not in ends and len(ends) >= MAX_HOLDERS:
+                self._make_room(ends, now)
+            if ends.get(slot, 0.0) < ends_at:
+                ends[slot] = ends_at
+        while len(records) > self._max_blocks:
+            records.popitem(last=False)
 
     def forget_now(self, replica: str) -> None:
         """`forget`, without an event loop."""
@@ -83,16 +94,6 @@ class MemoryResidency:
         if slot is None:
             slot = self._slots[replica] = next(self._fresh_slots)
         return slot
-
-    def _record(self, block: bytes, slot: int, now: float, ends_at: float) -> None:
-        ends = self._blocks.get(block)
-        if ends is None:
-            self._blocks[block] = {slot: ends_at}
-            return
-        self._blocks.move_to_end(block)
-        if slot not in ends and len(ends) >= MAX_HOLDERS:
-            self._make_room(ends, now)
-        ends[slot] = max(ends.get(slot, 0.0), ends_at)
 
     def _make_room(self, ends: dict[int, float], now: float) -> None:
         live = set(self._slots.values())
