@@ -55,8 +55,12 @@ def to_int4(weight: Floats) -> Codes:
 
 def bfloat16_bits(values: Floats) -> NDArray[np.uint16]:
     """Rounded to nearest, ties to even."""
-    bits = np.ascontiguousarray(values).view(np.uint32)
-    return ((bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    bits = np.ascontiguousarray(values).view(np.uint32).reshape(-1)
+    upper = np.empty(len(bits), np.uint16)
+    for at in range(0, len(bits), _AT_ONCE):
+        part = bits[at : at + _AT_ONCE]
+        upper[at : at + _AT_ONCE] = (part + np.uint32(0x7FFF) + ((part >> 16) & 1)) >> 16
+    return upper.reshape(values.shape)
 
 
 def from_bfloat16(bits: NDArray[np.uint16]) -> Floats:

@@ -23,7 +23,7 @@ from backends.engine.loop import Engine
 from backends.engine.speech import Speech
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Message, Sampling, SamplingChoice
-from backends.upstream import Load, Prepared, UpstreamCall
+from backends.upstream import GIVES_WAY, Load, Prepared, UpstreamCall
 from policies.affinity.blocks import seed, token_blocks
 
 CACHED_PROMPTS = 64
@@ -198,7 +198,7 @@ class LocalUpstream:
             max_tokens=call.request.max_tokens or self._most(len(prompts[place])),
             stop=call.request.stop,
             salt=call.prepared.salt,
-            priority=call.priority,
+            priority=max(call.priority, GIVES_WAY) if call.request.gives_way else call.priority,
             deadline_s=time.monotonic() + call.limits.total_s,
             grammar=grammar,
             continues=call.request.asks == "completions",

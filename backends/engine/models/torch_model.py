@@ -15,7 +15,7 @@ from backends.engine.layers.arena import Arena
 from backends.engine.layers.decoder import Layer
 from backends.engine.layers.exact import Exact8, head
 from backends.engine.layers.graphs import Capture, Graphs
-from backends.engine.layers.linear import Int8, Precision, Table
+from backends.engine.layers.linear import Hold, Int8, Precision, Table
 from backends.engine.layers.norm import RmsNorm
 from backends.engine.layers.pool import Pool, sent
 from backends.engine.layers.replay import Replay
@@ -92,6 +92,7 @@ class TorchModel:
             return logits.float()
 
     def _load(self, source: TensorSource, precision: Precision, place: torch.device) -> None:
+        """By as many threads as there are cores; the vocabulary, which takes the longest, first."""
         spec = self.spec
         hold = Arena().hold
 
@@ -100,12 +101,18 @@ class TorchModel:
             return Layer(spec, source, index, precision, place, hold=hold)
 
         with ThreadPoolExecutor(usable_cores()) as packers:
+            outer = packers.submit(self._load_outer, source, precision, place, hold)
             self._layers = list(packers.map(layer, range(spec.layers)))
-        self._norm = RmsNorm(torch.from_numpy(source.tensor("norm")).to(place), spec.rms_eps)
+            outer.result()
+
+    @torch.inference_mode()
+    def _load_outer(self, source: TensorSource, precision: Precision, place: torch.device, hold: Hold) -> None:
+        tied = self.spec.tied_head
+        self._norm = RmsNorm(torch.from_numpy(source.tensor("norm")).to(place), self.spec.rms_eps)
         embed = torch.from_numpy(source.tensor("embed")).to(place)
-        vocabulary = embed if spec.tied_head else torch.from_numpy(source.tensor("head")).to(place)
+        vocabulary = embed if tied else torch.from_numpy(source.tensor("head")).to(place)
         self._head = head(vocabulary, precision, hold)
-        shared = self._head if isinstance(self._head, Int8) and spec.tied_head else None
+        shared = self._head if isinstance(self._head, Int8) and tied else None
         self._embed = shared or Table(embed if precision == "float32" else embed.bfloat16())
 
     def _agreeing(self, precision: Precision, kept: KeptSizes | None) -> Sizes:

@@ -1,6 +1,7 @@
 """A GGUF file as weights: metadata → spec, tensors dequantised one at a time, the file mapped while one is read."""
 
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from backends.engine.weights.mapped import MappedFile
 from backends.engine.weights.shapes import Shape, check_shapes
 
 _FAMILIES: Final[dict[str, Family]] = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
+_PIECE = 1 << 14
 _OUTER = {"token_embd.weight": "embed", "output_norm.weight": "norm", "output.weight": "head"}
 _INNER = {
     "attn_norm.weight": "attn_norm", "ffn_norm.weight": "mlp_norm",
@@ -60,7 +62,7 @@ class GgufFile:
         """One tensor by the file's own name."""
         entry = self.header.tensors[own]
         raw = self.file.view(entry.start, entry.size)
-        values = quants.dequantize(raw.reshape(*entry.shape[:-1], -1), entry.kind)
+        values = quants.dequantize(raw.reshape(_pieces(entry.shape), -1), entry.kind)
         own_copy = values if values.flags.writeable else values.copy()
         return np.ascontiguousarray(own_copy, np.float32).reshape(entry.shape)
 
@@ -69,6 +71,14 @@ class GgufFile:
         if self.spec.family != "llama":
             return 0
         return {"q": self.spec.heads, "k": self.spec.kv_heads}.get(name.rpartition(".")[2], 0)
+
+
+def _pieces(shape: Shape) -> int:
+    """Rows that a tensor is dequantised as. The library takes 16 at a time, and spends most of the time between them if they
+    are short: several of the tensor's rows are one, of up to `_PIECE` values."""
+    rows = prod(shape[:-1])
+    together = max(1, _PIECE // max(1, shape[-1]))
+    return rows // next(count for count in range(min(together, rows), 0, -1) if rows % count == 0)
 
 
 def halves_first(weight: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
