@@ -1,4 +1,8 @@
-"""A race of two replicas of one model for the first content: another is asked when the first is late, the loser is closed."""
+"""A race of two replicas of one model for the first content: another is asked when the first is late, the loser is closed.
+
+Only what is elsewhere has other replicas, and an answer from there begins with its first content in hand: who has begun
+speaks.
+"""
 
 import asyncio
 from collections.abc import Sequence
