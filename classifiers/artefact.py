@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from classifiers import oddness
 from classifiers.features import NAMES
 from classifiers.heads import blend, quick
 from classifiers.heads.blend import Blend
@@ -111,7 +112,8 @@ def _packed(stages: Stages | None) -> dict[str, NDArray[np.generic]]:
     if stages is None:
         return {}
     named = {f"quick.{name}": value for name, value in stages.quick.tensors().items()}
-    return {**named, "least": np.array([stages.least]), "static_probe": open_static().vector(PROBE_TEXT)}
+    odd = {} if stages.odd is None else {f"odd.{name}": value for name, value in stages.odd.tensors().items()}
+    return {**named, **odd, "least": np.array([stages.least]), "static_probe": open_static().vector(PROBE_TEXT)}
 
 
 def _stages(folder: Path, tensors: Mapping[str, NDArray[np.generic]]) -> Stages | None:
@@ -119,7 +121,8 @@ def _stages(folder: Path, tensors: Mapping[str, NDArray[np.generic]]) -> Stages 
         return None
     if float(np.dot(tensors["static_probe"], open_static().vector(PROBE_TEXT))) < _SAME_TABLE:
         raise ArtefactRefused(f"{folder} was trained beside another table of static vectors: train it again")
-    return Stages(quick.load(blend.under(tensors, "quick.")), np.asarray(tensors["least"], np.float64).item())
+    odd = oddness.load(blend.under(tensors, "odd.")) if "odd.nats" in tensors else None
+    return Stages(quick.load(blend.under(tensors, "quick.")), np.asarray(tensors["least"], np.float64).item(), odd)
 
 
 def check_encoder(artefact: Artefact, probe: NDArray[np.float32]) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import IO, Protocol
@@ -154,3 +155,11 @@ def _exactly(pipe: IO[bytes], size: int) -> bytes:
     if len(payload) < size:
         raise EOFError("the embedder stopped")
     return payload
+
+
+def after_all(waiting: "Sequence[Future[Vectors]]", then: Callable[[], None]) -> None:
+    """Calls `then` once all have come, on the thread that brings the last of them."""
+    if waiting:
+        waiting[0].add_done_callback(lambda _: after_all(waiting[1:], then))
+    else:
+        then()

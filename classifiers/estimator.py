@@ -12,7 +12,8 @@ import numpy as np
 
 from classifiers import artefact as artefacts
 from classifiers.artefact import Artefact
-from classifiers.embed import ChildEmbedder, Embedder
+from classifiers.doubt import doubt
+from classifiers.embed import ChildEmbedder, Embedder, after_all
 from classifiers.encoder import Vectors, find_encoder
 from classifiers.features import lexical_of
 from classifiers.glance import Glance, Glances
@@ -23,9 +24,8 @@ from classifiers.outside import outside, turns_with_text
 from classifiers.packing import make_of, pack
 from classifiers.question import Question
 from classifiers.readings import lower, readings
-from classifiers.stages import nearest
 from classifiers.static import open_static
-from classifiers.text import cut_of, digest
+from classifiers.text import cut, cut_of, digest
 from classifiers.turns import Chances, prefixes
 from policies.estimates import Calibration, Estimate, Stage, Unsettled
 
@@ -94,7 +94,9 @@ class Estimator:
 
         def read() -> Numbers | None:
             vector = self._vectors.get(key)
-            return None if vector is None else pack(read_inputs([turn], vector[None, :]), make)
+            if vector is None:
+                return None
+            return pack(read_inputs([turn], vector[None, :]), make, open_static().vector(cut(turn)))
 
         return read
 
@@ -126,9 +128,7 @@ class Estimator:
         self._underway[key] = scored
         read = readings(turn)
         asked = [self._embedder.submit(cut_of(text)) for text in read]
-        asked[0].add_done_callback(
-            lambda _: asked[-1].add_done_callback(lambda _: self._settle(key, read, asked, scored))
-        )
+        after_all(asked, lambda: self._settle(key, read, asked, scored))
         return scored
 
     def _settle(
@@ -153,15 +153,7 @@ class Estimator:
         ]
         rows = np.vstack([self._artefact.blend.p_good(one) for one in inputs])
         at = lower(rows, self._artefact.manifest.heads)
-        return Scored(tuple(rows[at].tolist()), self._doubt(vectors[at]))
-
-    def _doubt(self, vector: Vectors) -> str:
-        stages = self._artefact.stages
-        if stages is None:
-            return ""
-        alike = float(nearest(self._artefact.blend.members).likeness(vector[None, :])[0])
-        least = f"likeness {alike:.2f}, {stages.least:.2f} is the least"
-        return "" if alike >= stages.least else f"unlike anything it was trained on ({least})"
+        return Scored(tuple(rows[at].tolist()), doubt(self._artefact, read[at], vectors[at]))
 
     def _conclude(self, asked: "_Asked", within_s: float) -> Estimate:
         took_us = round((self._clock() - asked.started) * 1e6)

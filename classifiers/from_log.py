@@ -17,16 +17,16 @@ from classifiers.artefact import Artefact, Manifest
 from classifiers.embed_store import Progress
 from classifiers.encoder import DEFAULT_NAME
 from classifiers.features import NAMES
-from classifiers.heads import kernel
+from classifiers.filling import crossed, filled
 from classifiers.heads.blend import Blend, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
 from classifiers.learn import FEWEST, learn
 from classifiers.numbers import Numbers
 from classifiers.outcomes import OutcomesRefused, first_and_last
-from classifiers.packing import make_of, unpack
+from classifiers.packing import make_of, unpack, unpack_static
 from classifiers.report import Report
 from classifiers.score import gain
-from classifiers.stages import Stages, fit_to_log
+from classifiers.stages import LEVEL, Beside, Stages, fit_locally, fit_to_log
 from classifiers.train import open_store
 from classifiers.train_own import SAMPLE_ROWS, libraries
 from policies.estimates import Ends
@@ -60,7 +60,8 @@ class Lessons(msgspec.Struct, frozen=True, kw_only=True):
 
 class Known(msgspec.Struct, frozen=True):
     """The rows as arrays, in an order without meaning: `observed` [n, models], `quality` with guesses where nobody answered,
-    `before` what was estimated, `ends` [n, 2] the gains at both ends of the quick stage, NaN where there were none."""
+    `before` what was estimated, `ends` [n, 2] the gains at both ends of the quick stage, NaN where there were none; `static`
+    float32 [n, width], None where a question has no static vector."""
 
     inputs: Inputs
     quality: Floats
@@ -68,6 +69,7 @@ class Known(msgspec.Struct, frozen=True):
     before: Floats
     weight: Floats
     ends: Floats
+    static: NDArray[np.float32] | None
 
 
 def train_from_log(
@@ -80,11 +82,12 @@ def train_from_log(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Report:
-    """Writes the artefact to `out_dir` and `report.json` beside it. It has no quick stage, which learns from texts. Raises
-    OutcomesRefused, EncoderMissing."""
+    """Writes the artefact to `out_dir` and `report.json` beside it. It has a quick stage where all its questions have a static
+    vector. Raises OutcomesRefused, EncoderMissing."""
     encoder = embedder or DEFAULT_NAME
     known = arrayed(lessons, lessons.heads, encoder)
-    learned = learn(known.inputs, Targets(known.quality, known.weight))
+    beside = None if known.static is None else Beside(Inputs(known.static, known.inputs.lexical))
+    learned = learn(known.inputs, Targets(known.quality, known.weight), beside)
     after = known.before.copy()
     after[learned.kept] = learned.p_good
     told = measured(lessons.heads, known, after)
@@ -93,8 +96,8 @@ def train_from_log(
         features=NAMES, heads=lessons.heads, tensors_sha256="", card=card(lessons), metrics=told, libraries=libraries(),
     )  # fmt: skip
     probe = open_store(cache_dir, embedder, threads, progress).vectors([artefact.PROBE_TEXT])[0]
-    artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe)
-    return written(report("trained", lessons, lessons.heads, known, after), out_dir)
+    artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
+    return written(report("trained", lessons, lessons.heads, known, after), quick_of(learned.stages), out_dir)
 
 
 def calibrate_from_log(
@@ -113,8 +116,9 @@ def calibrate_from_log(
         card={**opened.manifest.card, "calibrated_on": card(lessons)},
     )  # fmt: skip
     sample = blend.scale.apply(said)[:SAMPLE_ROWS]
-    artefact.save(out_dir, manifest, blend, sample, opened.probe, stages=stages_of(opened, known))
-    return written(report("calibrated", lessons, heads, known, after), out_dir)
+    stages = stages_of(opened, known)
+    artefact.save(out_dir, manifest, blend, sample, opened.probe, stages=stages)
+    return written(report("calibrated", lessons, heads, known, after), quick_of(stages), out_dir)
 
 
 def arrayed(lessons: Lessons, heads: Sequence[str], encoder: str, opened: Artefact | None = None) -> Known:
@@ -131,7 +135,8 @@ def arrayed(lessons: Lessons, heads: Sequence[str], encoder: str, opened: Artefa
         else opened.blend.scale.apply(mean_contrasts(opened.blend.members, inputs))
     )
     ends = np.array([ends_of(row, heads, opened) for row in rows])
-    return Known(inputs, filled(inputs, told, before, weight), observed, before, weight, ends)
+    static = unpack_static([row.numbers for row in rows])
+    return Known(inputs, filled(inputs, told, before, weight), observed, before, weight, ends, static)
 
 
 def ends_of(row: Lesson, heads: Sequence[str], opened: Artefact | None) -> tuple[float, float]:
@@ -144,8 +149,13 @@ def ends_of(row: Lesson, heads: Sequence[str], opened: Artefact | None) -> tuple
 
 
 def stages_of(opened: Artefact, known: Known) -> Stages | None:
-    """None where the log has fewer than 30 questions that the quick stage saw: nothing would tell how far it is off here."""
+    """None where neither all questions have a static vector nor 30 of them were seen by the quick stage: nothing would tell how
+    far it is off here."""
     seen = ~np.isnan(known.ends[:, 0])
+    if opened.stages is not None and known.static is not None:
+        return fit_locally(
+            opened.stages, opened.blend, known.inputs, Beside(Inputs(known.static, known.inputs.lexical))
+        )
     if opened.stages is None or seen.sum() < FEWEST:
         return None
     gains = gain(known.before, opened.manifest.heads)
@@ -177,29 +187,6 @@ def estimated(heads: Sequence[str], rows: Sequence[Lesson], told: Floats, weight
         mean = float(np.average(told[seen, at], weights=weight[seen]))
         known[np.isnan(known[:, at]), at] = mean
     return known
-
-
-def filled(inputs: Inputs, told: Floats, before: Floats, weight: Floats) -> Floats:
-    """`told` [n, models], with guesses where it is NaN: `before` and what alike questions came out above or below that."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    quality = told.copy()
-    with threadpool_limits(1):  # as in learn()
-        for at in range(told.shape[1]):
-            seen, unseen = np.nonzero(~np.isnan(told[:, at]))[0], np.nonzero(np.isnan(told[:, at]))[0]
-            missed = Targets((told[seen, at] - before[seen, at])[:, None], weight[seen])
-            more = kernel.fit(inputs.take(seen), missed).contrasts(inputs.take(unseen))[:, 0]
-            quality[unseen, at] = np.clip(before[unseen, at] + more, 0.0, 1.0)
-    return quality
-
-
-def crossed(said: Floats, targets: Targets, folds: int = 5) -> Floats:
-    """Chances of each fifth of the rows on a scale that the other four gave."""
-    part, p_good = np.arange(len(said)) % folds, np.zeros_like(said)
-    for at in range(folds):
-        seen, kept = np.nonzero(part != at)[0], np.nonzero(part == at)[0]
-        p_good[kept] = fit_scale(said[seen], targets.take(seen)).apply(said[kept])
-    return p_good
 
 
 def measured(heads: Sequence[str], known: Known, after: Floats) -> dict[str, float]:
@@ -245,6 +232,16 @@ def report(what: str, lessons: Lessons, heads: Sequence[str], known: Known, afte
     return Report(title=title, columns=COLUMNS, rows=tuple(rows), notes=notes)
 
 
-def written(found: Report, out_dir: Path) -> Report:
-    found.write(out_dir / "report.json")
-    return found
+def quick_of(stages: Stages | None) -> str:
+    """Whether there is a quick stage, in words."""
+    if stages is None:
+        return (
+            "no quick stage: not all questions have a static vector by this release's table, to tell how far it is off"
+        )
+    return f"a quick stage: the full gain lies in its interval with a probability of at least {LEVEL:.0%}"
+
+
+def written(found: Report, quick: str, out_dir: Path) -> Report:
+    whole = msgspec.structs.replace(found, notes=(*found.notes, quick))
+    whole.write(out_dir / "report.json")
+    return whole

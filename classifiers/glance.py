@@ -7,9 +7,11 @@ import msgspec
 import numpy as np
 
 from classifiers.artefact import Artefact
+from classifiers.doubt import oddly_written
 from classifiers.features import lexical_of
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.memory import Memory
+from classifiers.oddness import Oddness
 from classifiers.readings import lower, readings
 from classifiers.static import StaticEmbedder
 from classifiers.text import cut_of, digest
@@ -47,6 +49,7 @@ class Glances:
         assert artefact.stages is not None
         self._quick, self._scale, self._static = artefact.stages.quick, artefact.blend.scale, static
         self._models, self._name = artefact.manifest.heads, artefact.calibration.artefact
+        self._odd: Oddness | None = artefact.stages.odd
         self._seen: Memory[Glimpse] = Memory(most)
         self._whole: Memory[Glance] = Memory(REMEMBERED_CONVERSATIONS)
 
@@ -87,4 +90,5 @@ class Glances:
     def _ends(self, asked: str) -> Floats:
         """Chances of one reading, [3, models]: likely, low, high."""
         inputs = Inputs(self._static.vector(cut_of(asked))[None, :], lexical_of(asked)[None, :])
-        return self._scale.apply(np.vstack(self._quick.ends(inputs)))
+        odd = oddly_written(self._odd, asked) is not None
+        return self._scale.apply(np.vstack(self._quick.ends(inputs, odd=odd)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from classifiers.heads.blend import Blend, fit_members, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
-from classifiers.stages import Stages, Trial, fit_stages, try_out
+from classifiers.stages import Beside, Stages, Trial, fit_stages, try_out
 
 FEWEST = 30
 """Outcomes of fewer prompts than this say nothing."""
@@ -25,7 +25,7 @@ Rows = NDArray[np.intp]
 @dataclass(frozen=True, slots=True)
 class Learned:
     """`blend` knows all rows; `p_good` [kept, models] is what it said of the rows `kept` when it didn't know them. `stages`
-    come with static inputs alone."""
+    come where it is told what they read."""
 
     blend: Blend
     kept: Rows
@@ -39,7 +39,7 @@ class _Round(NamedTuple):
     trial: Trial | None
 
 
-def learn(inputs: Inputs, targets: Targets, static: Inputs | None = None) -> Learned:
+def learn(inputs: Inputs, targets: Targets, beside: Beside | None = None) -> Learned:
     """Trains without a sixth, learns its scale on that sixth, then trains again on everything.
 
     With fewer than 3000 rows each sixth has its turn, so that every row is one to calibrate on. The scale stays
@@ -52,23 +52,23 @@ def learn(inputs: Inputs, targets: Targets, static: Inputs | None = None) -> Lea
     # One thread: a fit takes seconds, and where other work shares the cores, threads that spin for one another take minutes.
     with threadpool_limits(1):
         rounds = [
-            _round(inputs, targets, static if at * len(kept) < _TRIED_ROWS else None, fit, kept)
+            _round(inputs, targets, beside if at * len(kept) < _TRIED_ROWS else None, fit, kept)
             for at, (fit, kept) in enumerate(_rounds(len(inputs)))
         ]
         kept, said = (np.concatenate(parts) for parts in zip(*[(one.kept, one.said) for one in rounds], strict=True))
         scale = fit_scale(said, targets.take(kept))
         blend = Blend(fit_members(inputs, targets), scale)
         trials = [one.trial for one in rounds if one.trial is not None]
-        stages = None if static is None else fit_stages(blend.members, targets.weight, inputs, static, trials)
+        stages = None if beside is None else fit_stages(blend.members, targets.weight, inputs, beside, trials)
         return Learned(blend, kept, scale.apply(said), stages)
 
 
-def _round(inputs: Inputs, targets: Targets, static: Inputs | None, fit: Rows, kept: Rows) -> _Round:
+def _round(inputs: Inputs, targets: Targets, beside: Beside | None, fit: Rows, kept: Rows) -> _Round:
     members = fit_members(inputs.take(fit), targets.take(fit))
     said = mean_contrasts(members, inputs.take(kept))
-    if static is None:
+    if beside is None:
         return _Round(kept, said, None)
-    seen, unseen = ((inputs.take(rows), static.take(rows)) for rows in (fit, kept))
+    seen, unseen = ((inputs.take(rows), beside.take(rows)) for rows in (fit, kept))
     return _Round(kept, said, try_out(members, targets.weight[fit], seen=seen, kept=unseen, said=said))
 
 

@@ -10,14 +10,13 @@ from classifiers import artefact, metrics
 from classifiers.artefact import Artefact
 from classifiers.baselines import BASELINES
 from classifiers.curves import Curves, deferral, reliability
+from classifiers.doubt import coverage, promised
 from classifiers.embed_store import Progress
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
-from classifiers.outside import outside
-from classifiers.question import Question
 from classifiers.report import Report
 from classifiers.score import as_served, gain, known_inputs
-from classifiers.stages import MISS, nearest, static_inputs
+from classifiers.stages import static_inputs
 from classifiers.tiered import Tiered, gains_of, measure_tiered
 from classifiers.train import open_store
 
@@ -126,8 +125,8 @@ def measure(
     believable = {model: (p_good[:, at], quality[:, at]) for at, model in enumerate(opened.manifest.heads)}
     believed = {model: _chances(*of_model, resamples) for model, of_model in believable.items()}
     return Measured(
-        artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=_coverage(opened, texts, inputs),
-        familiar_level=1 - MISS, quick=_quick(opened, texts, inputs, whole, pair),
+        artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=coverage(opened, texts, inputs),
+        familiar_level=promised(opened), quick=_quick(opened, texts, inputs, whole, pair),
         routers=routers, chances=believed, curves=_curves(orders, pair, believable),
     )  # fmt: skip
 
@@ -213,12 +212,6 @@ def _interval(statistic: Callable[[metrics.Rows], float], draws: Sequence[metric
         return float("nan"), float("nan")
     low, high = np.percentile([statistic(rows) for rows in draws], [2.5, 97.5])
     return float(low), float(high)
-
-
-def _coverage(opened: Artefact, texts: Sequence[str], inputs: Inputs) -> float:
-    readable = np.array([not outside(Question((text,))) for text in texts])
-    least = opened.stages.least if opened.stages else -np.inf
-    return float(np.mean(readable & (nearest(opened.blend.members).likeness(inputs.vectors) >= least)))
 
 
 def _quick(

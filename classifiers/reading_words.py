@@ -12,7 +12,19 @@ _MANNER = (
     "answer reply respond think reason imagine pretend picture treat approach handle consider regard assume suppose phrase "
     "formulate frame see view bear remember know note beware ponder weigh"
 )
-_REPLY = "answer reply response approach solution explanation matter question"
+_REPLY = (
+    "answer reply response approach solution explanation matter question style tone level depth standard treatment audience "
+    "reader readers reasoning argument arguments claim claims inference inferences assumption assumptions axiom axioms "
+    "definition definitions lemma lemmas invariant invariants caveat caveats subtleties rigour rigor precision"
+)
+_FORM = (
+    "proof proofs derivation derivations rigorous rigorously rigour formal formally style manner spirit fashion depth detail "
+    "precision theorem lemma viewpoint perspective point notation formalism language terms verification analysis bounds "
+    "would as expert experts thesis textbook chapter paper mind account"
+)
+_STANDS_FOR = "it them everything"
+_HOW = "for like as at with in to from under"
+_DETERMINES = "the a an your each every it this all any"
 _REFERS = "it its this that these those they them their he she his her such same former latter"
 _OBLIGES = "must should shall ought may can cannot has have"
 _SKIPPED = "please kindly also and so now but then"
@@ -30,6 +42,18 @@ REPLY = frozenset(_REPLY.split())
 
 REFERS = frozenset(_REFERS.split())
 """Words that mean what another sentence has named."""
+
+FORM = REPLY | frozenset(_FORM.split())
+"""What an answer can have or be."""
+
+STANDS_FOR = frozenset(_STANDS_FOR.split())
+"""The object of an order that has none of its own."""
+
+HOW = frozenset(_HOW.split())
+"""What follows a verb that orders no thing but a manner."""
+
+DETERMINES = frozenset(_DETERMINES.split())
+"""What follows a verb that opens a sentence, and no name."""
 
 OBLIGES = frozenset(_OBLIGES.split())
 """What makes a sentence a requirement."""

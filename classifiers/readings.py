@@ -12,10 +12,23 @@ import numpy as np
 from classifiers.appeal_tokens import Token, Tokens
 from classifiers.appeal_words import ADDRESS, APPEAL, PLAIN
 from classifiers.appeals import without_appeals
+from classifiers.clauses import clause
 from classifiers.heads.inputs import Floats
 from classifiers.lexicon import GROUPS
 from classifiers.outcomes import first_and_last
-from classifiers.reading_words import MANNER, OBLIGES, ORDERS, ORDERS_IN_S, QUESTION, REFERS, REPLY, SKIPPED
+from classifiers.reading_words import (
+    DETERMINES,
+    HOW,
+    MANNER,
+    OBLIGES,
+    ORDERS,
+    ORDERS_IN_S,
+    QUESTION,
+    REFERS,
+    REPLY,
+    SKIPPED,
+    STANDS_FOR,
+)
 from classifiers.sense import content
 
 _MOST_CHARS = 1024  # in more than this a sentence weighs little
@@ -24,16 +37,23 @@ _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 _MARKED_UP = re.compile(r"```|\"\"\"|'''|[$\\\\]")
 _TWO = re.compile(r"[.!?…][*'\")\]}>]*\s+\S|\n\s*\S|\w\s+[A-Z][a-z]")  # where a second sentence may begin
 _FEWEST_WORDS = 3
+_GREETING_CHARS = 40
+_MINE = frozenset(("my", "our", "i", "we"))
+_HELP = frozenset(("help", "assist", "advice", "look", "hello", "fellow", "morn", "even", "afternoon", "everyone"))
+_JUNK = 0.4  # of what follows the first strange thing
+_GREETS = GROUPS["greeting"] | {"good", "afternoon", "there", "yep", "yeah"}
+_MANNER_FROM_WORDS = 5  # "prove it" may be all that is asked; who says at length how, says how
 _OPENING_TOKENS = 64  # what is told at more length before it asks belongs to it
 _WORD = re.compile(r"[^\W\d_]+")
 _DATA = re.compile(r"[\d`\"“$\\{}\[\]=<>]")
 
 
 def readings(turn: str) -> tuple[str, ...]:
-    """What the turn asks, without appeals; and its core where that is something else."""
+    """What the turn asks, without appeals; and its core where that is something else. Of a greeting that was cut off as an
+    appeal, and a demand behind it, the greeting is a reading too."""
     asked = without_appeals(turn)
-    other = core(asked)
-    return (asked,) if other == asked else (asked, other)
+    whole = asked if asked == turn else core(turn)
+    return tuple(dict.fromkeys((asked, core(asked), whole if _only_greets(whole) else asked)))
 
 
 def lower(rows: Floats, models: Sequence[str]) -> int:
@@ -50,15 +70,44 @@ def core(asked: str) -> str:
     >>> core("Sort the names. Then prove that no sort is faster.")
     'Sort the names. Then prove that no sort is faster.'
     """
-    if len(asked) > _MOST_CHARS or not _TWO.search(asked):
+    if len(asked) > _MOST_CHARS or len(_OPTION.findall(asked)) > 1:
         return asked
-    if _MARKED_UP.search(asked) or len(_OPTION.findall(asked)) > 1:
+    if before := _before_junk(Tokens(asked)):
+        return before
+    if _MARKED_UP.search(asked):
         return asked
+    if not _TWO.search(asked):
+        return _without_clause(asked)
     tokens = Tokens(asked)
     many = len(tokens)
     while _shorten(tokens):
         pass
-    return asked if len(tokens) == many else tokens.text(0, len(tokens))
+    return _without_clause(asked if len(tokens) == many else tokens.text(0, len(tokens)))
+
+
+def _only_greets(text: str) -> bool:
+    return len(text) <= _GREETING_CHARS and _GREETS.issuperset(_WORD.findall(text.lower()))
+
+
+def _without_clause(asked: str) -> str:
+    tokens = Tokens(asked)
+    end = clause(tokens)
+    return asked if end == len(tokens) else tokens.text(0, end)
+
+
+def _before_junk(tokens: Tokens) -> str:
+    """A greeting, or a question that is whole and means nothing that follows, where junk does; or ""."""
+    end = next((at for at in range(len(tokens)) if tokens[at].kind == "strange"), 0)
+    junk = sum(not tokens[at].word or tokens[at].kind == "strange" for at in range(end, len(tokens)))
+    if not end or junk < max(_FEWEST_WORDS, _JUNK * (len(tokens) - end)):
+        return ""
+    asks = next((at for at in range(end, 0, -1) if "?" in tokens[at - 1].text), 0)
+    if asks and not _refers(tokens.text(0, asks)):
+        return tokens.text(0, asks)
+    greets = next(
+        (at for at in range(min(end, _FEWEST_WORDS)) if tokens[at].word not in _GREETS), min(end, _FEWEST_WORDS)
+    )
+    return tokens.text(0, greets) if greets else ""
 
 
 def _shorten(tokens: Tokens) -> bool:
@@ -75,7 +124,7 @@ def _idle_end(tokens: Tokens) -> int:
     """Where the last sentences begin that ask nothing: as few of them as share nothing with what remains."""
     end = many = len(tokens)
     for at in range(many - 1, 0, -1):
-        if _begins(tokens[at - 1], tokens[at]):
+        if _begins(tokens, at):
             if not _asks_nothing(tokens, at, end):
                 break
             if _is_other(tokens, (at, many), (0, at)):
@@ -97,11 +146,13 @@ def _idle_opening(tokens: Tokens) -> int:
     return 0
 
 
-def _begins(before: Token, token: Token) -> bool:
+def _begins(tokens: Tokens, at: int) -> bool:
     """A sentence: apart from the one before, or with a capital and a word that it might begin with."""
+    before, token = tokens[at - 1], tokens[at]
     if _is_apart(before, token):
         return True
-    opens = token.word in MANNER or token.word in PLAIN or token.word in ORDERS
+    follows = tokens[at + 1].word if at + 1 < len(tokens) else ""
+    opens = token.word in MANNER or token.word in PLAIN or token.word in ORDERS or follows in DETERMINES
     return opens and token.text.istitle() and len(token.text) > 1 and before.text[-1].isalnum()
 
 
@@ -111,8 +162,12 @@ def _is_apart(before: Token, token: Token) -> bool:
 
 
 def _is_other(tokens: Tokens, part: tuple[int, int], rest: tuple[int, int]) -> bool:
-    """Whether the rest asks something, and of nothing that the part speaks of."""
-    return _asks(tokens, *rest) and not content(tokens.text(*part)) & content(tokens.text(*rest))
+    """Whether the rest asks something, and of nothing that the part speaks of. "Please help." asks for what is told of me."""
+    mine = not _MINE.isdisjoint(_WORD.findall(tokens.text(*part).lower()))
+    about = content(tokens.text(*rest))
+    if mine and about <= _HELP:
+        return False
+    return _asks(tokens, *rest) and not content(tokens.text(*part)) & about
 
 
 def _refers(text: str) -> bool:
@@ -126,7 +181,14 @@ def _asks_nothing(tokens: Tokens, start: int, end: int) -> bool:
     if "?" in text or _DATA.search(text) or len(words) < _FEWEST_WORDS:
         return False
     opens, follow = words[0], set(words[1:3])
-    return opens in MANNER or bool(follow & REPLY) or (_states(opens) and not follow & OBLIGES)
+    if opens in MANNER or not REPLY.isdisjoint(words[1:4]):
+        return True
+    return _tells_how(words) if opens in ORDERS else _states(opens) and not follow & OBLIGES
+
+
+def _tells_how(order: Sequence[str]) -> bool:
+    """An order without an object of its own: "derive it from first principles …", "write for an audience of …"."""
+    return order[1] in HOW or (order[1] in STANDS_FOR and len(order) >= _MANNER_FROM_WORDS)
 
 
 def _states(opens: str) -> bool:
@@ -138,6 +200,6 @@ def _asks(tokens: Tokens, start: int, end: int) -> bool:
     """A question, an order, or small talk."""
     if "?" in tokens.text(start, end):
         return True
-    opens = (tokens[at].word for at in range(start, end) if at == start or _begins(tokens[at - 1], tokens[at]))
+    opens = (tokens[at].word for at in range(start, end) if at == start or _begins(tokens, at))
     small_talk = end - start <= _FEWEST_WORDS or tokens[start].word in GROUPS["greeting"]
     return small_talk or any(word in QUESTION or word in ORDERS for word in opens)

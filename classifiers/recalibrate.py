@@ -14,7 +14,7 @@ from classifiers.learn import FEWEST
 from classifiers.measure import qualities_of
 from classifiers.outcomes import OutcomesRefused, read_outcomes
 from classifiers.report import Report
-from classifiers.stages import fit_locally, static_inputs
+from classifiers.stages import beside, fit_locally
 from classifiers.text import digest
 from classifiers.train import open_store
 from classifiers.train_own import SAMPLE_ROWS, held_out, libraries
@@ -56,7 +56,7 @@ def recalibrate(
         opened.manifest, trained_on=trained_on, metrics=held_out(unseen, quality, models), libraries=libraries(),
         card={**opened.manifest.card, "calibrated_on": _card(data, outcomes_count=len(texts))},
     )  # fmt: skip
-    stages = opened.stages and fit_locally(opened.stages, blend, inputs, static_inputs(texts, inputs))
+    stages = opened.stages and fit_locally(opened.stages, blend, inputs, beside(texts, inputs))
     artefact.save(out_dir, manifest, blend, blend.scale.apply(said)[:SAMPLE_ROWS], opened.probe, stages=stages)
     report = _report(models, quality, opened.blend.scale.apply(said), unseen)
     report.write(out_dir / "report.json")

@@ -44,12 +44,12 @@ def chances(opened: Artefact, texts: Sequence[str], store: EmbedStore) -> Floats
 
 
 def as_served(opened: Artefact, texts: Sequence[str], store: EmbedStore, p_good: Floats) -> Floats:
-    """`p_good` [n, models] of the turns as they are, with those of the other reading where that promises less gain."""
+    """`p_good` [n, models] of the turns as they are, with those of another reading where that promises less gain."""
     again = [(at, other) for at, text in enumerate(texts) for other in readings(text)[1:]]
     served = p_good.copy()
     others = [other for _, other in again]
     for (at, _), row in zip(again, opened.blend.p_good(known_inputs(opened, others, store)), strict=True):
-        both = np.stack([p_good[at], row])
+        both = np.stack([served[at], row])
         served[at] = both[lower(both, opened.manifest.heads)]
     return served
 

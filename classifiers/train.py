@@ -12,11 +12,11 @@ from classifiers.data import Examples
 from classifiers.embed_store import EmbedStore, Progress, store_path
 from classifiers.encoder import DEFAULT_NAME, find_encoder, open_encoder
 from classifiers.features import NAMES
-from classifiers.heads.inputs import PAIR, Inputs, Targets, read_inputs
+from classifiers.heads.inputs import PAIR, Targets, read_inputs
 from classifiers.learn import Learned, learn
 from classifiers.pool import Pool
 from classifiers.report import Report
-from classifiers.stages import static_inputs
+from classifiers.stages import Beside, beside
 from classifiers.tiered import gains_of, measure_tiered
 
 SAMPLE_ROWS = 2000
@@ -58,11 +58,11 @@ def train(
     vectors, probe = store.vectors(rows.examples.texts), store.vectors([artefact.PROBE_TEXT])[0]
     inputs = read_inputs(rows.examples.texts, vectors)
     seen, held = np.nonzero(~rows.held_out)[0], np.nonzero(rows.held_out)[0]
-    static = static_inputs(rows.examples.texts, inputs)
-    learned = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen), static.take(seen))
+    read = beside(rows.examples.texts, inputs)
+    learned = learn(inputs.take(seen), targets_of(rows.examples, rows.weight).take(seen), read.take(seen))
     p_good = learned.blend.p_good(inputs.take(held))
     measured = _metrics(rows.examples.take(held), p_good) | _quick_metrics(
-        learned, rows.examples.take(held), static.take(held), p_good
+        learned, rows.examples.take(held), read.take(held), p_good
     )
     manifest = _manifest(name, trained_on, embedder, rows, measured)
     artefact.save(out_dir, manifest, learned.blend, p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
@@ -104,13 +104,19 @@ def _metrics(held: Examples, p_good: Floats) -> dict[str, float]:
     return {name: round(value, 4) for name, value in measured.items()}
 
 
-def _quick_metrics(learned: Learned, held: Examples, static: Inputs, p_good: Floats) -> dict[str, float]:
-    """How the quick stage did on the prompts held out."""
+def _quick_metrics(learned: Learned, held: Examples, read: Beside, p_good: Floats) -> dict[str, float]:
+    """How the quick stage did on the prompts held out, and which part of them is oddly written."""
     if learned.stages is None:
         return {}
-    found = measure_tiered(gains_of(learned.blend, learned.stages, static, p_good, PAIR), held.q_small, held.q_large)
+    found = measure_tiered(
+        gains_of(learned.blend, learned.stages, read.static, p_good, PAIR), held.q_small, held.q_large
+    )
     told = {"share": found.share_quick, "apgr_loss": found.apgr_loss, "moved": found.moved, "inside": found.inside}
-    return {f"quick_{name}": round(value, 4) for name, value in told.items()}
+    quick = {f"quick_{name}": round(value, 4) for name, value in told.items()}
+    odd = learned.stages.odd
+    if odd is None or read.spelled is None:
+        return quick
+    return {**quick, "odd": round(float((odd.all(read.spelled) > odd.most).mean()), 4)}
 
 
 def _report(rows: Pool, held: NDArray[np.intp], p_good: Floats) -> Report:

@@ -10,6 +10,7 @@ import numpy as np
 
 from classifiers import artefact, metrics
 from classifiers.artefact import Manifest
+from classifiers.baselines import length
 from classifiers.embed_store import EmbedStore, Progress
 from classifiers.encoder import DEFAULT_NAME
 from classifiers.features import NAMES
@@ -17,7 +18,7 @@ from classifiers.heads.inputs import Floats, Targets, read_inputs
 from classifiers.learn import FEWEST, Learned, learn
 from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.report import Report
-from classifiers.stages import static_inputs
+from classifiers.stages import beside
 from classifiers.text import digest
 from classifiers.train import open_store
 
@@ -68,8 +69,14 @@ def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tup
     quality = outcomes.quality[order]
     targets = Targets(quality, np.ones(len(order)))
     inputs = read_inputs(texts, store.vectors(texts))
-    learned = learn(inputs, targets, static_inputs(texts, inputs))
-    return learned, held_out(learned.p_good, quality[learned.kept], outcomes.models)
+    learned = learn(inputs, targets, beside(texts, inputs))
+    measured = held_out(learned.p_good, quality[learned.kept], outcomes.models)
+    if "apgr" in measured:
+        first, last = first_and_last(outcomes.models)
+        kept = quality[learned.kept]
+        by_length = metrics.apgr(length([texts[at] for at in learned.kept]), kept[:, first], kept[:, last])
+        measured["apgr_length"] = round(by_length, 4)
+    return learned, measured
 
 
 def held_out(p_good: Floats, quality: Floats, models: tuple[str, ...]) -> dict[str, float]:
@@ -124,6 +131,12 @@ def _report(outcomes: Outcomes, kept: int, measured: Mapping[str, float]) -> Rep
         (model, str(len(outcomes)), f"{mean:.3f}", f"{measured[f'ece_{model}']:.3f}")
         for model, mean in zip(outcomes.models, outcomes.quality.mean(0), strict=True)
     )
-    apgr = f"APGR {measured['apgr']:.3f}" if "apgr" in measured else "no gap between the models to recover"
-    note = f"on {kept} prompts that were kept back: {apgr}; random is 0.5"
+    note = f"on {kept} prompts that were kept back: {_beside_length(measured)}"
     return Report(title="trained on own outcomes", columns=_COLUMNS, rows=rows, notes=(note,))
+
+
+def _beside_length(measured: Mapping[str, float]) -> str:
+    if "apgr" not in measured:
+        return "no gap between the models to recover"
+    told = f"APGR {measured['apgr']:.3f}; prompt length alone has {measured['apgr_length']:.3f}, random 0.5"
+    return told if measured["apgr"] > measured["apgr_length"] else f"{told}: it loses to length, don't route by it"

@@ -25,10 +25,11 @@ class Quick:
     off: Floats
     least: float
 
-    def ends(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
-        """Contrasts of each turn as they are likely, at the low end of all gains, and at the high one, each [n, models]."""
+    def ends(self, inputs: Inputs, *, odd: bool = False) -> tuple[Floats, Floats, Floats]:
+        """Contrasts of each turn as they are likely, at the low end of all gains, and at the high one, each [n, models]. Of
+        what is unlike anything, or `odd`, all is open."""
         likely = self.head.contrasts(inputs)
-        strange = self.head.likeness(inputs.vectors) < self.least
+        strange = (self.head.likeness(inputs.vectors) < self.least) | odd
         off = np.where(strange[:, None], np.inf, self.off)
         return likely, _moved(likely, -off), _moved(likely, off)
 

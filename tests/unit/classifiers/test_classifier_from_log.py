@@ -14,8 +14,9 @@ from classifiers.from_log import Lesson, Lessons, arrayed, calibrate_from_log
 from classifiers.heads.inputs import Inputs, Targets
 from classifiers.learn import learn
 from classifiers.outcomes import OutcomesRefused
-from classifiers.packing import make_of, pack, unpack
-from classifiers.stages import LEVEL
+from classifiers.packing import make_of, pack, unpack, unpack_static
+from classifiers.stages import LEVEL, Beside
+from classifiers.static import open_static
 
 WIDTH = 384
 HEADS = ("small", "large")
@@ -160,3 +161,69 @@ def test_calibrating_puts_the_shipped_artefact_on_the_scale_of_the_log(tmp_path:
     assert ece["small"][1] < ece["small"][0]
     assert "at most 50" in found.notes[0]
     assert (tmp_path / "out" / "manifest.json").is_file()
+
+
+def seen_by_table(lessons: Lessons, noise: float, seed: int = 11) -> Lessons:
+    """The same questions with static vectors that tell the direction that counts, `noise` beside it."""
+    dice, width = np.random.default_rng(seed), open_static().width
+    rows = []
+    for row in lessons.rows:
+        static = dice.standard_normal(width).astype(np.float32) * noise
+        static[0] += unpack([row.numbers]).vectors[0, 0]
+        numbers = pack(unpack([row.numbers]), row.numbers.made_by, static / np.linalg.norm(static))
+        rows.append(msgspec.structs.replace(row, numbers=numbers))
+    return msgspec.structs.replace(lessons, rows=rows)
+
+
+def half_seen(lessons: Lessons) -> Lessons:
+    rows = [
+        msgspec.structs.replace(row, numbers=msgspec.structs.replace(row.numbers, static=b"", table=""))
+        if at % 2
+        else row
+        for at, row in enumerate(lessons.rows)
+    ]
+    return msgspec.structs.replace(lessons, rows=rows)
+
+
+def test_a_log_of_static_vectors_teaches_a_quick_stage_whose_interval_holds_as_often_as_promised() -> None:
+    known = arrayed(seen_by_table(log_of(500, explore=0.5), 0.2), HEADS, DEFAULT_NAME)
+    assert known.static is not None
+    learned = learn(
+        known.inputs, Targets(known.quality, known.weight), Beside(Inputs(known.static, known.inputs.lexical))
+    )
+    assert learned.stages is not None
+
+    fresh = seen_by_table(log_of(500, explore=0.5, seed=70), 0.2, seed=71)
+    kept = [row.numbers for row in fresh.rows]
+    static = unpack_static(kept)
+    assert static is not None
+    inputs = unpack(kept)
+    full = learned.blend.p_good(inputs)
+    _, low, high = map(learned.blend.scale.apply, learned.stages.quick.ends(Inputs(static, inputs.lexical)))
+    gain, least, most = (rows[:, 1] - rows[:, 0] for rows in (full, low, high))
+
+    assert ((least - 1e-9 <= gain) & (gain <= most + 1e-9)).mean() >= LEVEL - 0.07
+    assert (most - least).mean() < 0.9
+
+
+def test_an_artefact_from_a_log_says_whether_it_has_a_quick_stage_and_why_not(tmp_path: Path) -> None:
+    whole = seen_by_table(log_of(120, explore=0.5), 0.2)
+
+    told = {
+        name: calibrate_from_log(None, lessons, tmp_path / name, trained_on="2026-01-01").notes[-1]
+        for name, lessons in {"whole": whole, "half": half_seen(whole)}.items()
+    }
+
+    assert "interval with a probability of at least 80%" in told["whole"]
+    assert artefact.load(tmp_path / "whole").stages is not None
+    assert "no quick stage: not all questions have a static vector" in told["half"]
+    assert artefact.load(tmp_path / "half").stages is None
+
+
+def test_static_vectors_of_another_table_are_no_static_vectors() -> None:
+    lessons = seen_by_table(log_of(40, explore=0.5), 0.2)
+    kept = [row.numbers for row in lessons.rows]
+
+    assert unpack_static(kept) is not None
+    assert unpack_static([*kept[1:], msgspec.structs.replace(kept[0], table="another")]) is None
+    assert unpack_static([*kept[1:], msgspec.structs.replace(kept[0], static=b"")]) is None

@@ -1,5 +1,6 @@
 """A turn is read as it is and without what asks nothing at its ends; of both readings the lower one counts."""
 
+from concurrent.futures import Future
 from itertools import permutations
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from test_classifier_shipped import EASY, HARD
 
 from classifiers import artefact
 from classifiers.artefact import Artefact
+from classifiers.embed import after_all
 from classifiers.estimator import Estimator
 from classifiers.question import Question
 from classifiers.readings import core, lower, readings
@@ -123,3 +125,66 @@ async def test_a_score_on_disk_is_that_of_the_gateway(trained: Artefact, embedde
         served = await Estimator(trained, embedder()).estimate(Question((text,)), 5)
         assert np.allclose(list(served.p_good.values()), row, atol=1e-4)
     assert as_served(opened, texts, Store(), found).tolist() == found.tolist()
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        ", with a proof by induction",
+        " in the style of a monograph on topology",
+        " - derive it from first principles",
+        ", and prove your answer with full rigour",
+        " (consider the reader a logician)",
+    ],
+)
+def test_a_clause_that_orders_how_to_answer_a_light_question_is_left_out_of_the_other_reading(clause: str):
+    asked = ASKED.rstrip("?")
+
+    assert core(asked + clause).rstrip(" ,-") == asked
+    assert core(f"hi there{clause}").rstrip(" ,-") == "hi there"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Implement a queue, with a proof that it is lock-free.",  # what is built may require that
+        "Prove that the sum converges, and derive it from first principles.",
+        "Translate 'see you soon' into French.",
+        "Find the integral \\int_0^1 x^2 dx with a proof.",
+        "Who wrote the book in the style of the author?\nA. with a proof\nB. as a poem",
+    ],
+)
+def test_a_clause_behind_what_is_built_or_proved_stays(text: str):
+    assert core(text) == text
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_what_waits_for_several_embeddings_goes_on_once_when_the_last_has_come(order: tuple[int, ...]):
+    waiting: list[Future[np.ndarray]] = [Future() for _ in order]
+    went_on: list[int] = []
+    after_all(waiting, lambda: went_on.append(sum(one.done() for one in waiting)))
+
+    for at in order:
+        assert went_on == []
+        waiting[at].set_result(np.zeros(1))
+
+    assert went_on == [3]
+
+
+def test_a_greeting_that_was_cut_off_before_a_demand_is_a_reading():
+    assert readings("thanks! Phrase it as a theorem with a complete proof.") == (
+        "Phrase it as a theorem with a complete proof.",
+        "thanks!",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please help. My program deadlocks under load.",
+        "Hello, can you help me? We see stale reads after failover.",
+        "Hi! Our scheduler deadlocks when two threads take locks in different order.",
+    ],
+)
+def test_who_greets_or_asks_for_help_and_tells_what_is_wrong_is_read_whole(text: str):
+    assert readings(text) == (text,)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from blind_appeals import LEARNED as BLIND
 from fresh_appeals import FAMILIES, LEARNED, OPENINGS
+from second_blind_appeals import CLAUSES, JOINED, SENTENCES
+from second_blind_appeals import OPENINGS as OTHER_OPENINGS
 from suffixes import suffixes
 
 from classifiers import artefact, pool
@@ -177,12 +179,17 @@ def test_five_hundred_appeals_move_at_most_one_easy_prompt_in_fifty(shipped: Est
     assert len(moved) <= len(left) / 50, sorted(set(moved))[:20]
 
 
-def share_moved(shipped: Estimator, p_good: dict[str, tuple[float, float]], texts: list[str]) -> float:
-    """Of easy prompts with each of these in {}'s place: the part that goes to large at a target of 40 %."""
+def share_moved(
+    shipped: Estimator, p_good: dict[str, tuple[float, float]], texts: list[str], *, every: int = 1
+) -> float:
+    """Of easy prompts in {}'s place in each of these, or in {-}'s without their stop: the part that goes to large at a
+    target of 40 %."""
     sample = shipped.calibration.p_good
     threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
     easy = [text for text in EASY if p_good[text][1] - p_good[text][0] <= threshold]
-    left = [without_appeals(text.replace("{}", one)) for text in texts for one in easy]
+    asked = [(text, one) for text in texts for one in easy[::every]]
+    whole = [text.replace("{-}", one.rstrip(".?!")).replace("{}", one) for text, one in asked]
+    left = [without_appeals(text) for text in whole]
     rows = asyncio.run(side_by_side(shipped, list(dict.fromkeys(left))))
     return float(np.mean([not rows[text] or rows[text]["large"] - rows[text]["small"] > threshold for text in left]))
 
@@ -202,6 +209,22 @@ def test_demands_in_the_words_of_hard_subjects_move_at_most_one_easy_prompt_in_t
     """The goal is one in fifty, and it is missed: README.md has what was measured. The second list was written before the
     rules that are held against it, by somebody who did not know how appeals are told."""
     assert share_moved(shipped, p_good, [f"{{}} {text}" for text in demands]) <= 1 / 12
+
+
+@pytest.mark.parametrize(
+    ("demands", "most"),
+    [
+        ([f"{{}} {text}" for text in SENTENCES], 0.03),
+        (list(OTHER_OPENINGS), 0.06),
+        ([text.replace("{}", "{-}") for text in JOINED], 0.14),
+        ([text.replace("{}", "{-}") for text in CLAUSES], 0.21),
+    ],
+)
+def test_demands_of_other_kinds_move_no_more_than_was_measured(
+    shipped: Estimator, p_good, demands: list[str], most: float
+):
+    """The goal is one in fifty. Clauses that no full stop parts from an easy question miss it by far: README.md."""
+    assert share_moved(shipped, p_good, demands, every=2) <= most
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from classifiers.heads.inputs import Inputs, Targets, read_inputs
 from classifiers.learn import Learned, learn
 from classifiers.question import Question
 from classifiers.readings import readings
-from classifiers.stages import LEVEL, fit_locally, static_inputs
+from classifiers.stages import LEVEL, beside, fit_locally, static_inputs
 from classifiers.static import open_static
 from classifiers.tiered import Gains, measure_tiered
 from policies.estimates import Span
@@ -68,7 +68,7 @@ def drawn(size: int, seed: int) -> tuple[list[str], Inputs, Targets]:
 @pytest.fixture(scope="module")
 def learned() -> Learned:
     texts, inputs, targets = drawn(360, 1)
-    return learn(inputs, targets, static_inputs(texts, inputs))
+    return learn(inputs, targets, beside(texts, inputs))
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,8 @@ def staged(learned: Learned, trained: Artefact, tmp_path_factory: pytest.TempPat
     """The conftest's embedder makes vectors that are like none of these: all is familiar here."""
     folder = tmp_path_factory.mktemp("staged")
     assert learned.stages is not None
-    open_minded = replace(learned.stages, least=-np.inf)
+    assert learned.stages.odd is not None
+    open_minded = replace(learned.stages, least=-np.inf, odd=replace(learned.stages.odd, most=np.inf))
     artefact.save(folder, trained.manifest, learned.blend, learned.p_good, trained.probe, stages=open_minded)
     return folder
 
@@ -99,7 +100,7 @@ def test_the_full_gain_of_fresh_turns_lies_in_the_quick_interval_as_often_as_pro
 def test_bounds_that_were_set_on_local_turns_hold_for_others_like_them(learned: Learned):
     texts, inputs, _ = drawn(300, 3)
     assert learned.stages is not None
-    moved = fit_locally(learned.stages, learned.blend, inputs, static_inputs(texts, inputs))
+    moved = fit_locally(learned.stages, learned.blend, inputs, beside(texts, inputs))
 
     again, fresh, _ = drawn(400, 4)
 
