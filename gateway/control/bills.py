@@ -14,9 +14,10 @@ from policies.weigh import price_of
 
 
 class Settled(NamedTuple):
-    """A decision whose request is over, and everything that was used for it: the answer first."""
+    """A decision whose request is over: what it was charged, and what was used for it, the answer first."""
 
     seen: Decided
+    microusd: int
     used: tuple[tuple[Call, Usage], ...]
 
 
@@ -31,9 +32,14 @@ def used_of(settlement: Settlement) -> tuple[tuple[Call, Usage], ...]:
 
 def bills(policy: Policy, route: Route, choose: Choose, settled: Iterable[Settled]) -> Iterator[Bill]:
     """Of requests that `route` decided. A ladder without prices is billed by its stand-ins."""
-    reference = price_of(route, policy.models[choose.target.of])
-    for seen, used in settled:
-        spent = sum([spend_microusd(price_of(route, policy.models[call.model]), usage) for call, usage in used])
-        found = bill(policy, route, choose, seen, spent=spent, base=spend_microusd(reference, used[0][1]))
+    reference = policy.models[choose.target.of]
+    price = price_of(route, reference)
+    for one in settled:
+        spent = one.microusd if price == reference.price else by_stand_ins(policy, route, one)
+        found = bill(policy, route, choose, one.seen, spent=spent, base=spend_microusd(price, one.used[0][1]))
         if found is not None:
             yield found
+
+
+def by_stand_ins(policy: Policy, route: Route, settled: Settled) -> int:
+    return sum([spend_microusd(price_of(route, policy.models[call.model]), usage) for call, usage in settled.used])

@@ -70,7 +70,8 @@ class Lines:
         """One of those is over. What it was charged is known now, escalation and all."""
         decision = settlement.decision
         if decision is not None and decision.line is not None and (used := used_of(settlement)):
-            put(self._settled, decision, Settled(Decided(judged.facts, judged.estimate, decision), used))
+            seen = Decided(judged.facts, judged.estimate, decision)
+            put(self._settled, decision, Settled(seen, settlement.microusd, used))
 
     async def follow(self, in_force: Callable[[], Live], observer: Observer) -> None:
         """Redraw lines for as long as the process lives."""

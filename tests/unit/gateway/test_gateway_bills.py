@@ -1,6 +1,8 @@
 """What a settled request was charged finds its way to the line of its route: the answer, what was given up, who was beside."""
 
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,6 +24,7 @@ from policies.snapshot import Snapshot
 from policies.steering.bill import AT_LEAST
 from policies.steering.sight import Decided
 from policies.steering.steer import EVERY
+from policies.steering.window import Bill
 
 SMALL = Model(name="small", at=("http://s",), price=Price(100_000, 100_000, 100_000), head="small")
 LARGE = Model(name="large", at=("http://l",), price=Price(1_000_000, 1_000_000, 1_000_000), head="large")
@@ -58,19 +61,33 @@ def settled(found: Judged, by: Call = S, usage: Usage | None = ANSWER, **more: o
     return Settlement(decision=found.decision, answered_by=by, usage=usage, **said)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("priced", [True, False])
-def test_an_escalated_answer_is_billed_with_what_was_given_up_for_it_and_who_was_beside(priced: bool) -> None:
+def billed(priced: bool, over: Callable[[Judged], Settlement]) -> Bill:
     policy = rules(priced)
     [route] = policy.routes
     assert route.choose is not None
     found = judged(policy)
-    over = settled(
-        found, L, abandoned_by=S, abandoned=Usage(500, 48), beside=S, beside_usage=Usage(500, 0), judgement="escalated"
-    )
-    seen = Decided(found.facts, found.estimate, found.decision)
-    [bill] = bills(policy, route, route.choose, [Settled(seen, used_of(over))])
+    seen, settlement = Decided(found.facts, found.estimate, found.decision), over(found)
+    [bill] = bills(policy, route, route.choose, [Settled(seen, settlement.microusd, used_of(settlement))])
+    return bill
+
+
+@pytest.mark.parametrize("priced", [True, False])
+def test_an_escalated_answer_is_billed_with_what_was_given_up_for_it_and_who_was_beside(priced: bool) -> None:
+    """By stand-ins where no model has a price: then nothing was charged."""
+    given_up: dict[str, Any] = {
+        "abandoned_by": S,
+        "abandoned": Usage(500, 48),
+        "beside": S,
+        "beside_usage": Usage(500, 0),
+    }
+    bill = billed(priced, lambda found: settled(found, L, microusd=705 * priced, **given_up))
     assert (bill.spent, bill.base) == (600 + 55 + 50, 600)
     assert (bill.reckoned, bill.reckoned_base) == (80, 800)
+
+
+def test_whatever_else_was_charged_is_billed() -> None:
+    """The loser of a race, say."""
+    assert billed(True, lambda found: settled(found, S, microusd=60 + 33)).spent == 93
 
 
 def test_who_answered_nobody_is_not_billed() -> None:
@@ -85,8 +102,10 @@ async def line_after(escalated: bool) -> float:
         one = judged(live.policy, Estimate(p_good={"small": 0.95 * random.random(), "large": 0.95}))
         lines.saw(one.facts, one.estimate, one.decision)
         again = escalated and one.decision.choice == S and i % 3 == 0
-        more = {"abandoned_by": S, "abandoned": Usage(500, 48)} if again else {}
-        lines.settled(one, settled(one, L if again else one.decision.steps[0], **more))  # type: ignore[arg-type]
+        more: dict[str, Any] = {"abandoned_by": S, "abandoned": Usage(500, 48)} if again else {}
+        by = L if again or one.decision.choice == L else S
+        spent = 600 * (by == L) + 60 * (by == S) + 55 * again
+        lines.settled(one, settled(one, by, microusd=spent, **more))
         if i % EVERY == EVERY - 1:
             await lines.look(lambda: live, NullObserver())
     choose = live.policy.routes[0].choose
