@@ -101,7 +101,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `echo` is what an answer repeats of the request in the client's dialect: an object of JSON, or empty.
     `native` is the body in the client's dialect where that is another one. With `unmapped` only a server of that dialect
     can be asked: `raw` is empty then, and the other fields say what could be read. `counted_tokens` is the length of the
-    prompt as the model that answers counts it, 0 where nobody knows beforehand.
+    prompt as the model that answers counts it, 0 where nobody knows beforehand. `gives_way`: nobody waits for the answer, so
+    an engine of this process goes on with all other work first.
     """
 
     raw: bytes
@@ -123,6 +124,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     native: Native | None = None
     unmapped: Unmapped | None = None
     counted_tokens: int = 0
+    gives_way: bool = False
 
     @cached_property
     def measures(self) -> Measures:

@@ -7,8 +7,12 @@ import msgspec
 
 from backends.dialects.anthropic_messages.server.ask import fault_of
 from backends.messages import ChatRequest, Unmapped
+from gateway.request.identity import Principal
 from policies.catalogue import Dialect, Model
 from policies.facts import Uncarried
+
+SHADOW_HEADER = "x-turnout-shadow"
+"""Tells an upstream that nobody waits for the answer. Who sends it to us is not shadowed again."""
 
 _QUOTED = re.compile(r"['`]([^'`]*)['`]")
 _WORD = re.compile(r"[\w.-]{1,40}")
@@ -28,6 +32,14 @@ def with_head(request: ChatRequest, headers: Mapping[str, str], query: bytes) ->
     asked_with = [part for part in native.asks_with if part.encode() in query.split(b"&")] if query else []
     said = msgspec.structs.replace(native, headers=carried, query="&".join(asked_with))
     return msgspec.structs.replace(request, native=said)
+
+
+def behind_others(request: ChatRequest, headers: Mapping[str, str], principal: Principal) -> ChatRequest:
+    """A gateway's shadow gives way to all others here as well. Of anybody else the header says nothing: who could give way to
+    others would be in no load."""
+    if not principal.is_relayed or headers.get(SHADOW_HEADER) != "true":
+        return request
+    return msgspec.structs.replace(request, gives_way=True)
 
 
 def uncarried(request: ChatRequest, models: Mapping[str, Model]) -> Mapping[str, Uncarried]:

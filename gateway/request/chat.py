@@ -12,7 +12,7 @@ from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
 from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
-from gateway.request.carried import with_head
+from gateway.request.carried import behind_others, with_head
 from gateway.request.cascade import Cascade
 from gateway.request.client import Client, client_of
 from gateway.request.conversation import Past
@@ -107,6 +107,7 @@ class ChatEndpoint:
             body = visit.client.whole_body or await read_body(visit.receive, gateway.limits)
             request = read_request(body, gateway.limits, self._dialect.read)
             request = with_head(request, visit.headers, visit.scope["query_string"])
+            request = behind_others(request, visit.headers, principal)
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
         finally:
@@ -152,7 +153,18 @@ class ChatEndpoint:
         cascade = Cascade(live.policy, request, judged, world.escalations, books)
         hedges = world.hedges if live.policy.resilience.hedge is not None else None
         return Drive(
-            live, request, principal.salt, judged, affinity, owner, out, books, cascade, total_at, ear=ear, hedges=hedges
+            live,
+            request,
+            principal.salt,
+            judged,
+            affinity,
+            owner,
+            out,
+            books,
+            cascade,
+            total_at,
+            ear=ear,
+            hedges=hedges,
         )
 
     def _egress(self, visit: Visit, request: ChatRequest) -> Egress:

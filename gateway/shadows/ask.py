@@ -20,9 +20,6 @@ CONNECT_S = 5.0
 LONGEST_OUTPUT = 65_536
 """Tokens of an answer where nothing bounds it. A shadow of such a model is refused, unless a rollout's change asks it."""
 
-SHADOW_HEADER = "x-turnout-shadow"
-"""Tells an upstream that nobody waits for the answer. Who sends it to us is not shadowed again."""
-
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a call: an answer, or the kind of its failure. `sent`: work may have been done, and charged. `refusal` are

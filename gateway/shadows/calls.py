@@ -7,7 +7,8 @@ import msgspec
 
 from backends.errors import UpstreamError
 from backends.upstream import Upstream
-from gateway.shadows.ask import SHADOW_HEADER, Told, ask, most_microusd, most_tokens, spent_microusd
+from gateway.request.carried import SHADOW_HEADER
+from gateway.shadows.ask import Told, ask, most_microusd, most_tokens, spent_microusd
 from gateway.shadows.chapter import Result
 from gateway.shadows.errand import Errand, Question
 from gateway.shadows.reach import Reach, prepared

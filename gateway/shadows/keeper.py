@@ -9,9 +9,9 @@ from typing import Protocol
 from backends.messages import ChatRequest
 from gateway.decisions.record import ShadowRecord
 from gateway.live.in_force import Live
+from gateway.request.carried import SHADOW_HEADER
 from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
-from gateway.shadows.ask import SHADOW_HEADER
 from gateway.shadows.capture import Capture
 from gateway.shadows.chapter import Chapter, print_of
 from gateway.shadows.compare import Comparer
