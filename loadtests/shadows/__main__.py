@@ -179,9 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := set(faults) - set(FAULTS):
         parser.error(f"no such fault: {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}")
     drive = Drive({}, asked.requests // len(faults), asked.rate, asked.seed, asked.lanes)
-    found = [drill(fault, drive) for fault in faults]
-    for one in found:
-        print(json.dumps(one) if asked.json else line_of(one))
+    found = []
+    for fault in faults:
+        found.append(drill(fault, drive))
+        print(json.dumps(found[-1]) if asked.json else line_of(found[-1]), flush=True)
     if asked.ledger:
         ways = "chat, messages, responses, completions, streamed and whole, embeddings"
         pace = f"{asked.lanes} lanes" if asked.lanes else f"{asked.rate:g}/s"
