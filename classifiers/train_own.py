@@ -14,8 +14,9 @@ from classifiers.baselines import length
 from classifiers.embed_store import EmbedStore, Progress
 from classifiers.encoder import DEFAULT_NAME
 from classifiers.features import NAMES
-from classifiers.heads.inputs import Floats, Targets, read_inputs
+from classifiers.heads.inputs import Floats, Inputs, Targets, read_inputs
 from classifiers.learn import FEWEST, Learned, learn
+from classifiers.new_kinds import on_new_kinds
 from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.report import Report
 from classifiers.stages import beside
@@ -71,12 +72,21 @@ def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tup
     inputs = read_inputs(texts, store.vectors(texts))
     learned = learn(inputs, targets, beside(texts, inputs))
     measured = held_out(learned.p_good, quality[learned.kept], outcomes.models)
-    if "apgr" in measured:
-        first, last = first_and_last(outcomes.models)
-        kept = quality[learned.kept]
-        by_length = metrics.apgr(length([texts[at] for at in learned.kept]), kept[:, first], kept[:, last])
-        measured["apgr_length"] = round(by_length, 4)
-    return learned, measured
+    return learned, measured | _beside_length(learned, inputs, targets, texts, outcomes.models)
+
+
+def _beside_length(
+    learned: Learned, inputs: Inputs, targets: Targets, texts: list[str], models: tuple[str, ...]
+) -> dict[str, float]:
+    """What prompt length alone has on the same rows, and both on kinds of prompts that were not learned from."""
+    first, last = pair = first_and_last(models)
+    kept, chars = targets.quality[learned.kept], length(texts)
+    if kept[:, last].mean() <= kept[:, first].mean():
+        return {}
+    found = {"apgr_length": metrics.apgr(chars[learned.kept], kept[:, first], kept[:, last])}
+    if (new := on_new_kinds(inputs, targets, chars, pair)) is not None:
+        found |= {"apgr_new_kinds": new.ours, "apgr_new_kinds_length": new.length}
+    return {name: round(value, 4) for name, value in found.items()}
 
 
 def held_out(p_good: Floats, quality: Floats, models: tuple[str, ...]) -> dict[str, float]:
@@ -131,12 +141,19 @@ def _report(outcomes: Outcomes, kept: int, measured: Mapping[str, float]) -> Rep
         (model, str(len(outcomes)), f"{mean:.3f}", f"{measured[f'ece_{model}']:.3f}")
         for model, mean in zip(outcomes.models, outcomes.quality.mean(0), strict=True)
     )
-    note = f"on {kept} prompts that were kept back: {_beside_length(measured)}"
-    return Report(title="trained on own outcomes", columns=_COLUMNS, rows=rows, notes=(note,))
+    notes = [f"on {kept} prompts that were kept back: {_told(measured, 'apgr', 'apgr_length')}"]
+    if "apgr_new_kinds" in measured:
+        told = _told(measured, "apgr_new_kinds", "apgr_new_kinds_length")
+        notes.append(f"within kinds of prompts that it did not learn from: {told}")
+    return Report(title="trained on own outcomes", columns=_COLUMNS, rows=rows, notes=tuple(notes))
 
 
-def _beside_length(measured: Mapping[str, float]) -> str:
-    if "apgr" not in measured:
+def _told(measured: Mapping[str, float], ours: str, by_length: str) -> str:
+    if ours not in measured:
         return "no gap between the models to recover"
-    told = f"APGR {measured['apgr']:.3f}; prompt length alone has {measured['apgr_length']:.3f}, random 0.5"
-    return told if measured["apgr"] > measured["apgr_length"] else f"{told}: it loses to length, don't route by it"
+    told = f"APGR {measured[ours]:.3f}; prompt length alone has {measured[by_length]:.3f}, random 0.5"
+    return (
+        told
+        if measured[ours] > measured[by_length]
+        else f"{told}: it loses to length there, so don't route such prompts by it"
+    )
