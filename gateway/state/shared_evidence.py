@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from gateway.state.lane import Script, Word
+from gateway.state.redis_index import SCRIPTS
 from gateway.state.store import Store
 
 LIFE_S = 90 * 86_400
@@ -25,16 +27,12 @@ class SharedEvidence:
     def __init__(self, store: Store, me: str) -> None:
         self._store = store
         self._me = me.encode()
+        self._script = Script(SCRIPTS / "evidence.lua")
 
     async def tell(self, name: str, part: bytes, standing: bytes) -> None:
         """This gateway's part, whole, and how the experiment stands. Lost words are mended by the next."""
-        key = self._key(name)
-
-        async def work() -> None:
-            await self._store.lane.ask("HSET", key, self._me, part, STANDING, standing)
-            await self._store.lane.ask("EXPIRE", key, LIFE_S)
-
-        await self._store.finish(work)
+        args: list[Word] = [LIFE_S, self._me, part, STANDING, standing]
+        await self._store.finish(lambda: self._store.lane.run(self._script, [self._key(name)], args))
 
     async def hear(self, name: str) -> Heard | None:
         """None while the store cannot be asked."""

@@ -261,10 +261,12 @@ def cut(how: Cut, writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def fake_upstream(*scripts: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeUpstream]:
-    """Serve the scripts on a free loopback port; everything is closed on leaving."""
+async def fake_upstream(
+    *scripts: Script, tls: ssl.SSLContext | None = None, port: int = 0
+) -> AsyncIterator[FakeUpstream]:
+    """Serve the scripts on a free loopback port, or on one that such a server had before; everything is closed on leaving."""
     upstream = FakeUpstream(scripts or [chat_either("ok")])
-    server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(upstream.serve, "127.0.0.1", port, ssl=tls)
     upstream.base = f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield upstream
