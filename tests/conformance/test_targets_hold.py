@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 from servers.running_gateway import QUIET, RunningGateway, serving
-from upstreams.fake_upstream import chat_either, fake_upstream
+from upstreams.fake_upstream import Received, Reply, chat_either, fake_upstream
 
 from backends.remote import RemoteUpstream
 from backends.transport import FastTransport
@@ -42,11 +42,17 @@ class Reads:
         return Estimate(p_good={"small": float(question.turns[-1]), "large": 0.97}, artefact="cafe")
 
 
-def rules(at: str, adapt: str) -> Policy:
+def rules(at: str, adapt: str, escalates: bool) -> Policy:
+    """Where it escalates, three in ten of all requests may."""
+    up = "escalations: {careful: {to: large, when: {p_correct: {under: 50%}}, at_most: 30% of requests, moves: answer}}"
     text = f"""
 policy: 1
 models: {{small: {{at: '{at}/s'}}, large: {{at: '{at}/l'}}}}
-routes: [{{name: default, choose: {{by: difficulty, among: [small, large], target: {{cost: 40% of large}}, adapt: {adapt}}}}}]
+routes:
+  - name: default
+    choose: {{by: difficulty, among: [small, large], target: {{cost: 40% of large}}, adapt: {adapt}}}
+{"    escalate: careful" if escalates else ""}
+{up if escalates else ""}
 """
     found = load_policy(text, name="p.yaml", calibrate=lambda _: EASY)
     assert found.policy is not None, [problem.render() for problem in found.problems]
@@ -54,9 +60,11 @@ routes: [{{name: default, choose: {{by: difficulty, among: [small, large], targe
 
 
 @asynccontextmanager
-async def gateway_of(folder: Path, adapt: str = "on") -> AsyncIterator[tuple[RunningGateway, httpx.AsyncClient]]:
-    async with fake_upstream(chat_either("ok")) as upstream:
-        policy, transport = rules(upstream.base, adapt), FastTransport()
+async def gateway_of(
+    folder: Path, adapt: str = "on", escalates: bool = False
+) -> AsyncIterator[tuple[RunningGateway, httpx.AsyncClient]]:
+    async with fake_upstream(answers) as upstream:
+        policy, transport = rules(upstream.base, adapt, escalates), FastTransport()
         replicas = {
             name: tuple(
                 Replica(name, at, at, upstream=RemoteUpstream(model=name, at=at, transport=transport))
@@ -81,6 +89,11 @@ async def gateway_of(folder: Path, adapt: str = "on") -> AsyncIterator[tuple[Run
         built = Built(gateway, Upkeep(gateway, reloader, {}, (transport.aclose,)), reloader)
         async with serving(built, settings) as running, httpx.AsyncClient(base_url=running.base, timeout=20) as client:
             yield running, client
+
+
+def answers(received: Received) -> Reply:
+    """The small model declines, whatever it is asked."""
+    return chat_either("ok" if received.path.startswith("/l") else "I'm sorry, but I can't help with that.")(received)
 
 
 async def refuses(text: str, before: Live | None) -> Live:
@@ -124,6 +137,19 @@ async def test_chat_requests_bring_the_share_back_to_its_target_and_the_line_is_
     assert shown["router_line"] > 0
     assert shown["router_target_percent"] == 40
     assert 35 <= shown["router_target_realised_percent"] <= 75
+
+
+async def test_answers_that_are_given_up_are_paid_out_of_the_target(tmp_path: Path) -> None:
+    """The small model is free here, so that the share is that of answers by the large one, chosen or escalated to: with what
+    the first ones spent too much, three in ten that are escalated leave nothing to choose it for."""
+    async with gateway_of(tmp_path, escalates=True) as (_, client):
+        first = await line_of(client)
+        models = await send(client, "/v1/chat/completions", 400, seed=1)
+        line = await line_of(client)
+
+    assert models[:100].count("large") > 60, "nothing was known of them"
+    assert models[250:].count("large") / 150 <= 0.42
+    assert line < first / 2
 
 
 async def test_decisions_without_an_answer_are_not_learnt_from(tmp_path: Path) -> None:
