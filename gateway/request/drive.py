@@ -11,7 +11,6 @@ from backends.messages import ChatRequest, Event
 from backends.upstream import Answer, Prepared, TimeLimits, pour
 from gateway.errors import Misconfigured, RouterError
 from gateway.request.beside import asked, head_start, second_opinion
-from gateway.request.deadline import Deadline
 from gateway.request.egress import speaks
 from gateway.request.failing import failed
 from gateway.request.faults import from_reject, from_upstream, missed, telling
@@ -111,25 +110,23 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
 
 
 async def relay(trial: Trial, job: Drive) -> None:
-    """Upstream to client, event by event, until the end or until the answer is given up. Raises UpstreamError, for a missed
-    time limit too."""
+    """Upstream to client, event by event, until the end or until the answer is given up. Raises UpstreamError. Upstreams keep
+    the time limits that they are told, by a timer of theirs; here only a slow client has to be bounded."""
     loop, tally = asyncio.get_running_loop(), trial.tally
     limits = job.limits(loop.time())
-    first_at = loop.time() + limits.first_content_s if job.request.stream else job.total_at
     if job.ear is not None:
         job.ear.forget()
-    try:
-        with Deadline(first_at) as deadline:
-            await job.affinity.sent(trial.call, trial.prepared)
-            request = job.cascade.asking(trial.call, trial.held)
-            answer = await (trial.begun or started(trial, request, limits, job))
-            await pass_on(answer, trial.held, Passage(trial, job, deadline))
-            if trial.given_up:
-                return
-            await trial.attempt.end("", tally.usage)
-            await job.out.finish()
-    except TimeoutError:
-        raise missed(loop.time() >= job.total_at, limits) from None
+    await job.affinity.sent(trial.call, trial.prepared)
+    request = job.cascade.asking(trial.call, trial.held)
+    answer = await (trial.begun or started(trial, request, limits, job))
+    passage = Passage(trial, job)
+    await pass_on(answer, trial.held, passage)
+    if trial.given_up:
+        return
+    await trial.attempt.end("", tally.usage)
+    if not job.out.flush():
+        await passage.room()
+    await job.out.finish()
     sent = job.judged.sent_tokens(trial.call)
     await job.affinity.answered(trial.call, trial.prepared, sent, tally.usage)
 
@@ -146,12 +143,11 @@ async def started(trial: Trial, request: ChatRequest, limits: TimeLimits, job: D
 class Passage:
     """From the upstream to the client. Whoever wants to know of an event sees it as it passes."""
 
-    __slots__ = ("_attempt", "_deadline", "_job", "_out", "_tally", "room")
+    __slots__ = ("_attempt", "_job", "_out", "_tally")
 
-    def __init__(self, trial: Trial, job: Drive, deadline: Deadline) -> None:
+    def __init__(self, trial: Trial, job: Drive) -> None:
         self._attempt, self._tally = trial.attempt, trial.tally
-        self._job, self._out, self._deadline = job, job.out, deadline
-        self.room = job.out.room
+        self._job, self._out = job, job.out
 
     def take(self, events: Sequence[Event]) -> bool:
         for event in events:
@@ -168,7 +164,14 @@ class Passage:
         if not tally.spoke and speaks(event):
             tally.spoke = True
             self._attempt.spoke()
-            self._deadline.reschedule(job.total_at)
+
+    async def room(self) -> None:
+        """Raises UpstreamError when the client reads so slowly that the answer would take longer than it may."""
+        try:
+            async with asyncio.timeout_at(self._job.total_at):
+                await self._out.room()
+        except TimeoutError:
+            raise missed() from None
 
     def show(self, event: Event) -> bool:
         """One that was seen when it came."""

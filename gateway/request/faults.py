@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from backends.errors import Kind, UpstreamError
-from backends.upstream import TimeLimits
 from gateway.errors import (
     UNSUPPORTED,
     BadAnswer,
@@ -197,12 +196,9 @@ def outcome_of(error: UpstreamError, *, stream: bool, content_sent: bool) -> Out
     return Outcome(failed=failed, sent=error.sent, content_sent=content_sent)
 
 
-def missed(total: bool, limits: TimeLimits) -> UpstreamError:
-    """A time limit that passed: the one over all, or the one to the first content."""
-    if total:
-        return UpstreamError("total_timeout", "The answer took longer than the policy's total limit.", sent=True)
-    message = f"No content came within {limits.first_content_s:g} s."
-    return UpstreamError("first_content_timeout", message, sent=True)
+def missed() -> UpstreamError:
+    """The time limit over all passed."""
+    return UpstreamError("total_timeout", "The answer took longer than the policy's total limit.", sent=True)
 
 
 def failure_of(kind: Kind) -> Failure:

@@ -105,18 +105,22 @@ class Scripted:
 
 @dataclass
 class Client:
-    """`pieces` with the instant at which they came."""
+    """`pieces` with the instant at which they came. One that does not read has no room for a second one."""
 
     pieces: list[tuple[float, bytes]] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     status: int = 0
     ends: int = 0
-
-    has_room = True
+    reads: bool = True
     whole_body: bytes | None = None
 
+    @property
+    def has_room(self) -> bool:
+        return self.reads or not self.pieces
+
     async def room(self) -> None:
-        """There always is."""
+        if not self.has_room:
+            await asyncio.Event().wait()
 
     def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """No page is behind it."""
@@ -189,6 +193,7 @@ class Stage:
         world: World | None = None,
         other: Upstream | None = None,
         local: bool = False,
+        reads: bool = True,
         **fields: object,
     ) -> Came:
         """One request from the decision to the books; the client may leave. `local`: engines of this process."""
@@ -201,7 +206,7 @@ class Stage:
         live = Live(self.policy, replicas)
         body = {"model": "auto", "messages": [{"role": "user", "content": "q"}], "stream": stream, **fields}
         request = read_chat(json.dumps(body).encode())
-        came = Came(Client(), Books("req_1", "openai_chat"), None, False, world)
+        came = Came(Client(reads=reads), Books("req_1", "openai_chat"), None, False, world)
         task = asyncio.current_task()
         assert task is not None
         timer = leaves_after_s is not None and asyncio.get_running_loop().call_later(leaves_after_s, task.cancel)
