@@ -5,6 +5,8 @@ import pytest
 import torch
 from random_models import random_source, random_spec
 from steps_by_hand import Rows, greedy, logits_of, step_of
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from backends.engine.layers.graphs import Graphs
 from backends.engine.models.device import DeviceMissing, chosen, driver_shows
@@ -108,6 +110,63 @@ def test_shapes_beyond_the_limit_run_as_they_are():
         assert np.allclose(model.forward(step), eager.forward(step), rtol=1e-4, atol=1e-4)
 
     assert recorder.captured == before + 1
+
+
+class Watched(TorchDispatchMode):
+    """Takes the meta device for a GPU: no operation may have tensors of both sides, save for sending from one to the other."""
+
+    def __init__(self, *, may_send: bool):
+        super().__init__()
+        self._may_send, self.seen = may_send, 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        given = [each for each in tree_leaves((args, kwargs or {})) if isinstance(each, torch.Tensor)]
+        found = operation(*args, **(kwargs or {}))
+        made = [each for each in tree_leaves(found) if isinstance(each, torch.Tensor)]
+        sends = operation.name().startswith(("aten::to.", "aten::_to_copy", "aten::copy_"))
+        sides = {each.device.type for each in [*given, *made] if each.dim()}
+        assert len(sides) < 2 or (sends and self._may_send), f"{operation.name()} has tensors of {sides}"
+        assert self._may_send or sides <= {"meta"}, f"{operation.name()} leaves the device"
+        self.seen += "meta" in sides
+        return found
+
+
+STEPS = {
+    "prompt": step_of(Rows(range(30), 0, range(40))),
+    "mixed": step_of(Rows(range(30), 0, range(40)), Rows([5], 600, range(40, 80)), Rows([7], 3, [90])),
+    "decode": step_of(Rows([5], 16, range(40)), Rows([5], 600, range(40, 80)), Rows([7, 8], 3, [90])),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kv_precision", ["native", "int8"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_no_operation_takes_tensors_of_the_host_and_of_the_device(precision, kv_precision, step):
+    spec = random_spec("qwen3", context=2048, tied_head=precision != "int8")
+    watched = Watched(may_send=True)
+
+    with watched:
+        model = TorchModel(
+            spec, random_source(spec), precision, blocks=200, kv_precision=kv_precision, device="meta", sizes=SIZES
+        )
+        model.compute(STEPS[step])
+
+    assert watched.seen > 100
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_pass_through_the_layers_never_leaves_the_device_so_a_graph_can_be_captured_of_it(precision, family):
+    """Nor does it ask for a value, which this device cannot give."""
+    spec = random_spec(family, context=2048)
+    model = TorchModel(spec, random_source(spec), precision, blocks=200, device="meta", sizes=SIZES)
+    passes = list(model._planner.passes(STEPS["mixed"]))
+
+    with torch.inference_mode(), Watched(may_send=False) as watched:
+        for part in passes:
+            model._through(part)
+
+    assert watched.seen > 50 * len(passes)
 
 
 def never():

@@ -19,3 +19,16 @@ def test_a_device_that_is_full_is_a_memory_error():
 def test_any_other_fault_stays_what_it_is():
     with pytest.raises(RuntimeError, match="shapes"), memory_errors():
         raise RuntimeError("shapes do not fit")
+
+
+def captured():
+    """As torch's own capture goes: its end fails when what was captured failed."""
+    try:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+    finally:
+        raise RuntimeError("operation failed due to a previous error during capture")
+
+
+def test_a_full_device_is_seen_behind_the_fault_that_it_made_of_a_capture():
+    with pytest.raises(MemoryError, match="CUDA out of memory"), memory_errors():
+        captured()

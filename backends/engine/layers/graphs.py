@@ -5,7 +5,8 @@ captured on them runs, and its output is read. Shapes recur, since rows, sequenc
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from threading import Lock
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -25,20 +26,27 @@ class Capture(Protocol):
 
 
 class CudaCapture:
-    """Captured after one run beside it, since libraries make their handles in the first. Graphs never run at once, so they
-    share memory."""
+    """Captured after one run on the same stream, since libraries make their handles in the first. Graphs of one engine never
+    run at once, so they share memory.
+
+    Another engine of this process may allocate in its own thread meanwhile: so the stream is this one's own, and only what
+    this thread does is held to the rules of a capture. That it captures, too, torch forbids.
+    """
+
+    _turn: ClassVar[Lock] = Lock()
 
     def __init__(self) -> None:
         self._memory = torch.cuda.graph_pool_handle()
+        self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
 
     def __call__(self, run: Run) -> Run:
-        beside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        beside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(beside):
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
             run()
-        torch.cuda.current_stream().wait_stream(beside)
+        torch.cuda.current_stream().wait_stream(self._stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._memory):
+        capturing = torch.cuda.graph(graph, pool=self._memory, stream=self._stream, capture_error_mode="thread_local")
+        with self._turn, capturing:
             output = run()
 
         def replay() -> Tensor:

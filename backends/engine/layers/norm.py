@@ -11,7 +11,7 @@ class RmsNorm:
         """weight: (..., n), of one vector or of each of several."""
         columns = weight.shape[-1]
         self.weight: Tensor = weight * columns**0.5
-        self.least = torch.tensor((columns * eps) ** 0.5, device=weight.device)
+        self.least = torch.full((), (columns * eps) ** 0.5, device=weight.device)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """(m, ..., n) float32 → the same."""
