@@ -28,7 +28,6 @@ from policies.experiments.assign import shares
 from policies.experiments.plan import Experiment, Step
 from policies.explain import Row, held_back, raced, told_by
 from policies.explain import explain as explain_rows
-from policies.facts import Facts
 from policies.language.load import load_policy
 from policies.language.own_tests import facts_of, turns_of, world
 from policies.language.schema import json_schema
@@ -81,6 +80,9 @@ def check(
         if found.policy.shadows:
             head = ("shadow", "of", "asks", "sample", "a day", "compares")
             show_table("shadows", head, [_shadow_row(shadow) for shadow in found.policy.shadows])
+        if found.policy.budgets:
+            columns = ("budget", "limit", "for each", "when spent", "without the store")
+            show_table("budgets", columns, [_budget_row(budget) for budget in found.policy.budgets])
 
 
 def explain(
@@ -92,6 +94,7 @@ def explain(
     prompt_tokens: Annotated[int | None, typer.Option(help="length of the prompt (default: estimated)")] = None,
     tools: Annotated[int | None, typer.Option(help="number of tools")] = None,
     images: Annotated[int | None, typer.Option(help="number of images")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="the answer is streamed")] = False,
     down: Annotated[list[str] | None, typer.Option(help="a model that cannot be reached; again for more")] = None,
     spent: Annotated[list[str] | None, typer.Option(help="a budget that has nothing left; again for more")] = None,
 ) -> None:
@@ -100,7 +103,7 @@ def explain(
     Exit code 1 when nobody may answer, 2 when the policy has problems.
     """
     told = {"turns": text, "model": model, "tenant": tenant, "tenant.plan": plan, "prompt_tokens": prompt_tokens}
-    told |= {"tools": tools, "images": images, "down": down or None, "spent": spent or None}
+    told |= {"tools": tools, "images": images, "stream": stream, "down": down or None, "spent": spent or None}
     given = Given.model_validate({key: value for key, value in told.items() if value is not None})
     with opened(policy) as found:
         facts = facts_of(given)
@@ -109,10 +112,9 @@ def explain(
         decision = decide(found.policy, facts, estimate, seen)
     _show(decision, estimate)
     if found.policy.budgets and isinstance(decision.choice, Call):
-        head = ("budget", "limit", "for each", "set aside", "when spent")
-        show_table(
-            "budgets", head, [_budget_row(budget, found.policy, decision, facts) for budget in found.policy.budgets]
-        )
+        use = of(found.policy, decision, facts)
+        aside = [(budget.name, budget.told, amount_of(budget, use.of(budget))) for budget in found.policy.budgets]
+        show_table("budgets", ("budget", "limit", "set aside"), aside)
     if isinstance(decision.choice, Reject):
         raise typer.Exit(REFUSED)
 
@@ -188,11 +190,16 @@ def _shadow_row(shadow: Shadow) -> tuple[str, str, str, str, str, str]:
     )
 
 
-def _budget_row(budget: Budget, policy: Policy, decision: Decision, facts: Facts) -> tuple[str, str, str, str, str]:
-    amount = of(policy, decision, facts).of(budget)
-    aside = dollars(amount) if budget.unit == "microusd" else f"{amount} tokens"
+def _budget_row(budget: Budget) -> tuple[str, str, str, str, str]:
+    whose = "everybody" if budget.per == "all" else budget.per
     lesser = f"downgrade to {budget.downgrade_to}" if budget.downgrade_to else "reject"
-    return budget.name, budget.told, "everybody" if budget.per == "all" else budget.per, aside, lesser
+    at_once = f", {amount_of(budget, budget.at_once)} at once" if budget.at_once != budget.limit else ""
+    return budget.name, f"{budget.told}{at_once}", whose, lesser, budget.when_away
+
+
+def amount_of(budget: Budget, amount: int) -> str:
+    """In the budget's unit."""
+    return dollars(amount) if budget.unit == "microusd" else f"{amount} tokens"
 
 
 def _rollout_row(rollout: Experiment) -> tuple[str, str, str, str]:

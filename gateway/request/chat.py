@@ -133,13 +133,14 @@ class ChatEndpoint:
         live, world, books = owner.live, self._gateway.world, visit.books
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, visit.headers, world, books.request_id)
-        if live.arm(judged.decision.assignments).policy.budgets:
+        arm = live.arm(judged.decision.assignments)
+        if arm.policy.budgets:
             ledger, headers = self._gateway.budgets, visit.headers
             judged = await reserve(live, request, principal, headers, judged, ledger=ledger, owner=owner, books=books)
         visit.judged, visit.experiments = judged, live.policy.experiments
         if self._gateway.shadows is not None:
             visit.drawn = self._gateway.shadows.drawn(live, visit, request, judged, principal.salt)
-        live = live.arm(judged.decision.assignments)
+        live = arm
         owner.answer_by(live)
         if self._gateway.decisions is not None:
             visit.asked = self._gateway.decisions.asked(request, principal, live.estimator)
