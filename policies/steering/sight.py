@@ -29,7 +29,7 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     choice = seen.decision.choice
     if not isinstance(choice, Call) or choice.model not in choose.among:
         return None
-    estimate, charges = seen.estimate, _charges(policy, route, choose, seen.facts)
+    estimate, charges = seen.estimate, _charges(policy, route, choose.among, seen.facts)
     chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
     amounts = charges if target.kind == "cost" else chance
     if amounts is None or not amounts[target.of] or not charges[target.of]:
@@ -46,11 +46,14 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
 
 def bill(policy: Policy, route: Route, choose: Choose, seen: Decided, *, spent: float, base: float) -> Bill | None:
     """What `seen` was charged in micro-dollars, and what the target's reference model would have charged for the answer, beside
-    what was reckoned; None where that says nothing of a target of cost."""
-    foretold = sight(policy, route, choose, seen, choose.target) if choose.target.kind == "cost" and base else None
-    if foretold is None:
+    what its sighting has of both; None where that says nothing of a target of cost."""
+    choice = seen.decision.choice
+    if not base or choose.target.kind != "cost" or not isinstance(choice, Call) or choice.model not in choose.among:
         return None
-    return Bill(foretold.tenant, base, spent, foretold.base, foretold.spent)
+    foretold = _charges(policy, route, (choose.target.of, choice.model), seen.facts)
+    if not foretold[choose.target.of]:
+        return None
+    return Bill(seen.facts.tenant, base, spent, foretold[choose.target.of], foretold[choice.model])
 
 
 def sights(
@@ -93,10 +96,10 @@ def open_models(decision: Decision, chosen: str, ladder: Iterable[str]) -> Seque
     return [model for model in ladder if model in ready]
 
 
-def _charges(policy: Policy, route: Route, choose: Choose, facts: Facts) -> Mapping[str, float]:
-    """Micro-dollars for this request, by model of the ladder."""
+def _charges(policy: Policy, route: Route, models: Iterable[str], facts: Facts) -> Mapping[str, float]:
+    """Micro-dollars for this request, by model."""
     output = expected_output(facts.max_tokens)
-    prices = {name: price_of(route, policy.models[name]) for name in choose.among}
+    prices = {name: price_of(route, policy.models[name]) for name in models}
     return {name: charge(price, facts.tokens_for(name), output) for name, price in prices.items()}
 
 

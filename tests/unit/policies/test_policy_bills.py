@@ -4,10 +4,12 @@ import pytest
 from escalating_traffic import EscalatingGateway, Judge, real_share
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from steered_traffic import requests
+from steered_traffic import IDLE, requests, solved_for
 
+from policies.decide import decide
 from policies.policy import Target
 from policies.steering.bill import AT_LEAST, beyond
+from policies.steering.sight import Decided, bill, sight
 from policies.steering.steer import PULL, STEP, realised, steer
 from policies.steering.window import Bill, Rise, Sighting
 
@@ -40,6 +42,18 @@ def test_a_lag_between_decision_and_bill_delays_what_is_learnt_and_no_more() -> 
     gateway = EscalatingGateway(COST, Judge(), lag=400)
     gateway.serve(requests(5, 1_500))
     assert abs(real_share(gateway.serve(requests(6, 1_500))) - 45) <= 2
+
+
+def test_a_bill_has_what_the_sighting_of_the_same_decision_has() -> None:
+    rules = solved_for(COST)
+    [route] = rules.routes
+    assert route.choose is not None
+    for facts, estimate in requests(8, 200):
+        decided = Decided(facts, estimate, decide(rules, facts, estimate, IDLE))
+        seen = sight(rules, route, route.choose, decided, COST)
+        billed = bill(rules, route, route.choose, decided, spent=7.0, base=9.0)
+        assert seen is not None
+        assert billed == Bill(facts.tenant, 9.0, 7.0, seen.base, seen.spent)
 
 
 def test_what_is_told_is_what_is_billed() -> None:
