@@ -32,8 +32,8 @@ class ConversationsEntry(Closed):
     id_from: list[IdSource] = Field(
         default=list(ID_FROM),
         min_length=1,
-        description="Where a request names its conversation, for later turns and for experiments; the first that says something. `header.NAME`, a text in the body "
-        "(`body.KEY`, `body.KEY.KEY`), or `prompt_prefix`: how it went so far.",
+        description="Where a request names its conversation, for later turns and for experiments; the first that says "
+        "something. `header.NAME`, a text in the body (`body.KEY`, `body.KEY.KEY`), or `prompt_prefix`: how it went so far.",
         examples=[["header.x-conversation-id", "prompt_prefix"]],
     )
 
