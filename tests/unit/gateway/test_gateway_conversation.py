@@ -4,31 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from servers.cascade_world import Scripted
 
 from backends.dialects.anthropic_messages.request import read_messages
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest
-from classifiers.question import Question
-from gateway.live.in_force import Live
-from gateway.live.replicas import Replica
 from gateway.request.conversation import Past, Turn, keys_of
-from gateway.request.identity import ANONYMOUS
-from gateway.request.judge import Judged, judge, past_of
-from gateway.request.snapshot import World
-from gateway.state.memory import MemoryResidency
 from gateway.state.notes import MemoryNotes
-from policies.catalogue import Model, Price
-from policies.decision import Call, Decision
-from policies.estimates import Estimate, Unsettled
-from policies.facts import Facts
-from policies.policy import ID_FROM, Choose, Difficulty, Expected, Policy, Route, Target
-from policies.snapshot import Snapshot
+from policies.policy import ID_FROM
 
 Said = dict[str, Any]
 USER, SYSTEM = {"role": "user", "content": "q"}, {"role": "system", "content": "s"}
@@ -180,87 +166,3 @@ async def test_word_is_left_for_as_long_as_the_policy_says_and_can_be_taken_back
         assert await second.past() == past
     now[0] = 60.0
     assert await second.past() == Past()
-
-
-LADDER = ("small", "medium", "large")
-CHOOSE = Choose(
-    among=LADDER,
-    target=Target("cost", 40, "large"),
-    when_unsure="large",
-    prices={},
-    relative_cost={},
-    loss_per_reference=1.0,
-    expected=Expected(40, 95, {}),
-)
-RULES = Policy(hash="", name="", models={}, routes=(Route(name="default", choose=CHOOSE),))
-
-
-def told(was_on: str, chosen: str, escalated_to: str = "", tells_tiers: bool = True) -> Past:
-    facts = Facts(was_on=was_on, escalated_to=escalated_to)
-    decision = Decision(steps=(Call(chosen, "r"),), route="default", reason="", policy_hash="")
-    turn = Turn(MemoryNotes(lambda: 0.0), "", "k", 60.0, tells_tiers)
-    return past_of(RULES, Judged(facts, Estimate(), decision, Snapshot(replicas={}), {}, 0, turn))
-
-
-def test_the_next_turn_is_told_of_the_higher_of_where_the_conversation_was_and_is() -> None:
-    assert told("", "small") == Past(), "nobody comes lower than that"
-    assert told("", "medium") == ON_MEDIUM
-    assert told("medium", "large") == Past(was_on="large")
-    assert told("medium", "small") == ON_MEDIUM, "medium was down"
-    assert told("gone", "small") == Past()
-    assert told("", "large", escalated_to="medium") == Past(escalated_to="medium")
-    assert told("", "large", tells_tiers=False) == Past()
-
-
-class SharedMemory(MemoryNotes):
-    """As a store that gateways share."""
-
-    is_shared = True
-
-
-class Reads:
-    """The chance of the small model is what the turns say; the large one nearly always knows."""
-
-    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
-        known = tuple([{"small": float(turn), "medium": float(turn), "large": 0.97} for turn in question.turns])
-        return Estimate(p_good=known[-1], earlier=known[:-1])
-
-
-def gateway_with_line(loss: float, notes: MemoryNotes) -> tuple[Live, World]:
-    price = {name: Price(cost, cost, cost) for name, cost in zip(LADDER, (100_000, 300_000, 1_000_000), strict=True)}
-    choose = msgspec.structs.replace(
-        CHOOSE,
-        prices=price,
-        relative_cost={"small": 0.1, "medium": 0.3, "large": 1.0},
-        loss_per_reference=loss,
-    )
-    models = {name: Model(name=name, at=(name,), price=price[name], head=name) for name in LADDER}
-    rules = msgspec.structs.replace(
-        RULES, models=models, routes=(Route(name="default", choose=choose),), difficulty=Difficulty()
-    )
-    replicas = {name: (Replica(name, name, name, upstream=Scripted([])),) for name in LADDER}
-    residency = MemoryResidency(10, lambda: 0.0)
-    return Live(rules, replicas, Reads()), World(residency=residency, now=lambda: 0.0, notes=notes)
-
-
-async def turn_at(gateway: tuple[Live, World], *turns: float) -> str:
-    live, world = gateway
-    messages = [message for said in turns for message in (user(str(said)), answer("a"))][:-1]
-    judged = await judge(live, chat(messages), ANONYMOUS, {}, world)
-    if judged.turn is not None and (past := past_of(live.policy, judged)) != Past():
-        judged.turn.leave(past)
-    assert isinstance(judged.decision.choice, Call)
-    return judged.decision.choice.model
-
-
-@pytest.mark.parametrize(("notes", "second"), [(SharedMemory, "large"), (MemoryNotes, "small")])
-async def test_gateways_whose_lines_differ_tell_each_other_where_a_conversation_was(
-    notes: type[MemoryNotes], second: str
-) -> None:
-    """The first turn is hard by the line of one, and easy by that of the other; who is alone goes by the history."""
-    store = notes(lambda: 0.0)
-    keen, sparing = gateway_with_line(10.0, store), gateway_with_line(0.1, store)
-    assert await turn_at(keen, 0.5) == "large"
-    assert await turn_at(sparing, 0.5, 0.9) == second
-    assert await turn_at(sparing, 0.5, 0.9, 0.9) == second
-    assert await turn_at(sparing, 0.4) == "small"
