@@ -16,8 +16,17 @@ from policies.pickers.lowest_cost import NO_LOSSES, Weighed, first_of, foremost,
 from policies.pickers.preference import Preference, prefer
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
+from policies.terms.affinity import NOTHING_RESIDENT
+from policies.terms.again import NOTHING_AGAIN
 from policies.terms.cost import Cost
 from policies.terms.quality import loss, quality
+from policies.terms.wait import NO_QUEUE
+
+NEUTRAL_TERMS = {
+    id(cost): Term(name, 0, cost.why)
+    for name, cost in (("affinity", NOTHING_RESIDENT), ("again", NOTHING_AGAIN), ("wait", NO_QUEUE))
+}
+"""Of terms that have nothing to say, which are most."""
 
 
 def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
@@ -95,16 +104,19 @@ def losses_of(field: Field, preference: Preference) -> Mapping[str, float]:
 def recorded(field: Field, preference: Preference, ordered: Sequence[Weighed]) -> tuple[Candidate, ...]:
     """The candidates as they stand in a decision: what each costs, part by part, and why."""
     chance = preference.chance or {}
-    doubts = {model: term("quality", quality(field.rates, chance.get(model))) for model in field.sifted.ready}
-    return tuple([Candidate(w.model, w.replica, terms_of(w, doubts[w.model])) for w in ordered])
-
-
-def terms_of(w: Weighed, doubt: Term) -> tuple[Term, ...]:
-    return term("price", w.price), doubt, term("affinity", w.affinity), term("again", w.again), term("wait", w.wait)
+    of_models: dict[str, tuple[Term, Term]] = {}
+    candidates = []
+    for w in ordered:
+        if w.model not in of_models:
+            doubt = quality(field.rates, chance.get(w.model))
+            of_models[w.model] = term("price", w.price), term("quality", doubt)
+        parts = term("affinity", w.affinity), term("again", w.again), term("wait", w.wait)
+        candidates.append(Candidate(w.model, w.replica, (*of_models[w.model], *parts)))
+    return tuple(candidates)
 
 
 def term(name: str, cost: Cost) -> Term:
-    return Term(name, round(cost.microusd), cost.why)
+    return NEUTRAL_TERMS.get(id(cost)) or Term(name, round(cost.microusd), cost.why)
 
 
 def draw_tier(field: Field, preference: Preference, chosen: str) -> Drawn:

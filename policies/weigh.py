@@ -63,22 +63,19 @@ def weigh(
     why = TAKEN_FOR_RESIDENT if assumed else "resident"
     held = [min(assumed or state.resident_tokens, prompt_tokens) for state in states]
     longest = max([0 if over[at] else tokens for at, tokens in enumerate(held)])
-    there = [state for at, state in enumerate(states) if held[at] >= longest and not over[at]]
-    crowd = min([crowd_at(state, bounds.spread_after) for state in there])
+    there = [state for at, state in enumerate(states) if held[at] >= longest and not over[at]] if longest else ()
+    crowd = min([crowd_at(state, bounds.spread_after) for state in there]) if there else 1
     slow = slowness(states)
-    return [
-        Weighed(
-            model.name,
-            state.replica,
-            money,
-            affinity(exchange, rate, held[at], why),
-            again(exchange, rate, longest - held[at], crowd),
-            wait(exchange, state.queued_tokens, prompt_tokens - held[at], slow[at]),
-            state.running,
-            over[at],
+    weighed = []
+    for at, state in enumerate(states):
+        saved = affinity(exchange, rate, held[at], why)
+        needless = again(exchange, rate, longest - held[at], crowd)
+        queued = wait(exchange, state.queued_tokens, prompt_tokens - held[at], slow[at])
+        total = money.microusd + saved.microusd + needless.microusd + queued.microusd
+        weighed.append(
+            Weighed(model.name, state.replica, money, saved, needless, queued, total, state.running, over[at])
         )
-        for at, state in enumerate(states)
-    ]
+    return weighed
 
 
 def slowness(states: Sequence[ReplicaState]) -> Sequence[float]:

@@ -1,6 +1,5 @@
 """Prompts under way at one replica, counted by how they begin."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from gateway.state.residency import Beginnings
@@ -16,7 +15,7 @@ class Crowds:
     __slots__ = ("_counts",)
 
     def __init__(self) -> None:
-        self._counts: Counter[bytes] = Counter()
+        self._counts: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -24,7 +23,8 @@ class Crowds:
     def come(self, blocks: Sequence[bytes]) -> tuple[bytes, ...]:
         """A prompt of these blocks is sent. What is returned is to be given to `go`, once."""
         marks = landmarks(blocks)
-        self._counts.update(marks)
+        for mark in marks:
+            self._counts[mark] = self._counts.get(mark, 0) + 1
         return marks
 
     def go(self, marks: Sequence[bytes]) -> None:
@@ -42,7 +42,7 @@ class Crowds:
         (1, 0)
         """
         mark = landmark(blocks, depth)
-        return 0 if mark is None else self._counts[mark]
+        return 0 if mark is None else self._counts.get(mark, 0)
 
     def told(self) -> Beginnings:
         """The fullest of them, MOST_TOLD at most."""

@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import msgspec
-
 from backends.upstream import Load, Prepared, Upstream
 from gateway.live.crowds import Crowds
 from gateway.live.keeps import Keeps
@@ -108,11 +106,15 @@ class Replica:
         if not self.running and others is NO_WORK:
             return own
         waiting = max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens) - self.computed(now)
-        return msgspec.structs.replace(
-            own,
+        return Load(
+            ready=own.ready,
+            why_not=own.why_not,
+            gave_up=own.gave_up,
             running=max(own.running - own.others_running, self.running) + max(own.others_running, others.running),
             queued_tokens=waiting + max(own.others_queued_tokens, others.queued_tokens),
             active_tokens=max(own.active_tokens, self.active_tokens + others.active_tokens),
+            others_running=own.others_running,
+            others_queued_tokens=own.others_queued_tokens,
         )
 
     def computed(self, now: float) -> int:

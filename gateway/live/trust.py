@@ -62,7 +62,7 @@ class Trust:
 
     def why_out(self) -> str:
         """Why it is left alone at this moment, or ""."""
-        left_s = self._until - self._clock()
+        left_s = self._until - self._clock() if self._until else 0.0
         if left_s <= 0:
             return ""
         return f"{self._what()}; left alone for {ceil(left_s)} s"
@@ -91,7 +91,7 @@ def eased(states: tuple[ReplicaState, ...], shares: tuple[float, ...]) -> tuple[
     >>> [s.running for s in eased((ReplicaState(replica="a", running=8), ReplicaState(replica="b")), (1.0, 0.25))]
     [8, 6]
     """
-    if all(share == 1.0 for share in shares):
+    if shares.count(1.0) == len(shares):
         return states
     warm = [s for s, share in zip(states, shares, strict=True) if share == 1.0 and s.ready and not s.rests]
     if not warm:

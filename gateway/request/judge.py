@@ -1,7 +1,6 @@
 """Steps 4 to 7 in order: what a request is, how hard it is, what the world looks like, and so what to do."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
@@ -199,8 +198,10 @@ def _prepare(readers: list[Replica], request: ChatRequest, salt: bytes) -> dict[
     """A model that cannot read the conversation has no measure of it; asked by name, it says what it cannot read."""
     prepared: dict[str, Prepared] = {}
     for replica in readers:
-        with contextlib.suppress(UpstreamError):
+        try:
             prepared[replica.model] = opened(replica).prepare(request, salt)
+        except UpstreamError:
+            continue
     return prepared
 
 

@@ -55,9 +55,10 @@ async def look_around(
         if has_choice(group := live.replicas[model])
     }
     seen = dict(zip(asked, await world.residency.look(tuple(asked.values())), strict=True)) if asked else {}
-    for model, prompt in asked.items():
-        for replica in live.replicas[model]:
-            _heed(replica, prepared.get(model, UNMEASURED), prompt, seen[model])
+    for model, found in seen.items():
+        if found.others or found.marks:
+            for replica in live.replicas[model]:
+                _heed(replica, prepared.get(model, UNMEASURED), asked[model], found)
     return seen
 
 
@@ -69,7 +70,7 @@ def has_choice(replicas: tuple[Replica, ...]) -> bool:
 def _prompt(group: tuple[Replica, ...], measured: Prepared) -> Prompt:
     """Marks are wanted from where the first of the replicas that have any lacks them."""
     markers = [replica.marker for replica in group if replica.marker is not None] if measured.blocks else []
-    known = min((marker.marked_blocks(measured) for marker in markers), default=None)
+    known = min([marker.marked_blocks(measured) for marker in markers]) if markers else None
     wanted = known if known is not None and known < len(measured.blocks) else None
     return Prompt(measured.blocks, [replica.name for replica in group], wanted)
 
@@ -116,8 +117,7 @@ def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -
     states = tuple([_state(replica, measured, seen) for replica in group])
     if len(group) == 1:
         return states
-    shares = tuple([replica.trust.share(state.ready) for replica, state in zip(group, states, strict=True)])
-    return eased(states, shares)
+    return eased(states, tuple([replica.trust.share(states[at].ready) for at, replica in enumerate(group)]))
 
 
 def _state(replica: Replica, measured: Prepared | None, seen: Seen) -> ReplicaState:

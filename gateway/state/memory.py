@@ -64,8 +64,10 @@ class MemoryResidency:
 
     def _depth(self, blocks: Sequence[bytes], replica: str, now: float) -> int:
         slot, records = self._slots.get(replica), self._blocks
-        if slot is None:
+        if slot is None or not blocks or records.get(blocks[0], NO_RECORDS).get(slot, now) <= now:
             return 0
+        if records.get(blocks[-1], NO_RECORDS).get(slot, now) > now:
+            return len(blocks)
         return bisect_left(blocks, True, key=lambda block: records.get(block, NO_RECORDS).get(slot, now) <= now)
 
     def learn_now(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:

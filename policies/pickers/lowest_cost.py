@@ -10,7 +10,8 @@ from policies.terms.cost import Cost
 
 
 class Weighed(msgspec.Struct, frozen=True):
-    """A replica of a model: what asking it costs but for the chance of a bad answer, and its load."""
+    """A replica of a model: what asking it costs but for the chance of a bad answer, by its parts and together, and its
+    load."""
 
     model: str
     replica: str
@@ -18,6 +19,7 @@ class Weighed(msgspec.Struct, frozen=True):
     affinity: Cost
     again: Cost
     wait: Cost
+    microusd: float
     load: float
     is_overloaded: bool
 
@@ -58,7 +60,7 @@ def places_of(
         (
             preference[w.model],
             w.is_overloaded,
-            w.price.microusd + losses.get(w.model, 0.0) + w.affinity.microusd + w.again.microusd + w.wait.microusd,
+            w.microusd + losses.get(w.model, 0.0),
             w.load,
         )
         for w in weighed
