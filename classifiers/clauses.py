@@ -20,20 +20,25 @@ _FORM_WITHIN = 7
 _TALK = frozenset(("give", "suggest", "tell", "say", "make", "good", "yep", "yeah"))
 _LIGHT = QUESTION | GROUPS["light_task"] | GROUPS["greeting"] | _TALK
 _JOINING = "with using in under from as like while plus and because since then including along"
+_VERBS, _SAYS_HOW, _OF_IT = ORDERS | MANNER, MANNER | HOW, REPLY | STANDS_FOR | {"your"}
+_TELLS = FORM | _VERBS
+_WORD, _PARTS = re.compile(r"[^\W\d_]+"), re.compile(r"[,;:|(\[{<–—]| -")
 _JOINS = frozenset(_JOINING.split())
 
 
+def may_have_clause(asked: str) -> bool:
+    """Whether it opens with what asks for little, and goes on with something that might be one. Some 5 us."""
+    words = _WORD.findall(asked.lower())
+    if next((word for word in words if word not in SKIPPED), "") not in _LIGHT:
+        return False
+    return bool(_PARTS.search(asked)) or not _TELLS.isdisjoint(words[2:])
+
+
 def clause(tokens: Tokens) -> int:
-    """Where such a clause begins: as early as can be; all of the text where there is none."""
+    """Where such a clause begins in what asks for little: as early as can be; all of the text where there is none."""
     many = len(tokens)
-    if not many or _opens(tokens) not in _LIGHT:
-        return many
     begins = next((at for at in range(many - 1, 0, -1) if _STOP.search(tokens[at - 1].text)), 0)
     return next((at for at in range(begins + 1, many - 1) if _may_begin(tokens, at) and _is_how(tokens, at)), many)
-
-
-def _opens(tokens: Tokens) -> str:
-    return next((tokens[at].word for at in range(len(tokens)) if tokens[at].word not in SKIPPED), "")
 
 
 def _may_begin(tokens: Tokens, at: int) -> bool:
@@ -45,11 +50,13 @@ def _is_parted(tokens: Tokens, at: int) -> bool:
 
 
 def _is_how(tokens: Tokens, at: int) -> bool:
-    text, rest = tokens.text(at, len(tokens)), tokens.text(0, at)
     words = [token.word for token in tokens.part(at, len(tokens)) if token.word]
-    if "?" in text or any(map(str.isdigit, text)) or len(words) < _FEWEST_WORDS or content(text) & content(rest):
+    if len(words) < _FEWEST_WORDS:
         return False
-    return _tells_form(words) or _orders_it(words) or (_is_parted(tokens, at) and words[0] in MANNER | HOW)
+    if not (_tells_form(words) or _orders_it(words) or (_is_parted(tokens, at) and words[0] in _SAYS_HOW)):
+        return False
+    text = tokens.text(at, len(tokens))
+    return "?" not in text and not any(map(str.isdigit, text)) and not content(text) & content(tokens.text(0, at))
 
 
 def _tells_form(words: Sequence[str]) -> bool:
@@ -60,4 +67,4 @@ def _tells_form(words: Sequence[str]) -> bool:
 def _orders_it(words: Sequence[str]) -> bool:
     """An order about the answer: "derive it from …", "and prove your answer …"."""
     verb, *follow = [word for word in words if word not in SKIPPED]
-    return verb in ORDERS | MANNER and not (REPLY | STANDS_FOR | {"your"}).isdisjoint(follow[:3])
+    return verb in _VERBS and not _OF_IT.isdisjoint(follow[:3])

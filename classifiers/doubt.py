@@ -37,7 +37,7 @@ def doubt(opened: Artefact, asked: str, vector: Vectors) -> str:
 def oddly_written(written: Oddness | None, asked: str) -> Odd | None:
     """In which way it is odd. Not where it opens with a question, an order or a greeting in usual letters: then junk behind it,
     a log or another language, is what it asks about, or should buy nothing."""
-    if written is None or (odd := written.of(look(asked))).much <= written.most:
+    if written is None or not written.may_be_odd(seen := look(asked)) or (odd := written.of(seen)).much <= written.most:
         return None
     return None if (opening := _opening(asked)) and written.of(look(opening)).much <= written.most else odd
 

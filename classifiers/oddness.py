@@ -54,6 +54,16 @@ class Oddness:
         at = int(np.argmax(much))
         return Odd(float(much[at]), ASPECTS[at])
 
+    def may_be_odd(self, look: Look) -> bool:
+        """Whether any number of it is beyond what one training text in five hundred reaches: no others are odd. Some 10 us."""
+        flat, few, usual = self.nats.reshape(-1), _FEW.tolist(), self.usual.tolist()
+        rows = [
+            (float(flat[_places(look.codes)].sum()) / _STEPS_A_NAT, max(0, len(look.codes) - 2)),
+            *look.counts.tolist(),
+        ]
+        rates = ((much + a * b) / (of + a) for (much, of), a, b in zip(rows, few, usual, strict=True))
+        return any(rate > most for rate, most in zip(rates, self.knots[:, -1].tolist(), strict=True))
+
     def all(self, texts: Spelled) -> Floats:
         """How odd each is, [n]."""
         return np.asarray(self._surprise(texts).max(axis=1), np.float64)

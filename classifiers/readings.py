@@ -12,7 +12,7 @@ import numpy as np
 from classifiers.appeal_tokens import Token, Tokens
 from classifiers.appeal_words import ADDRESS, APPEAL, PLAIN
 from classifiers.appeals import without_appeals
-from classifiers.clauses import clause
+from classifiers.clauses import clause, may_have_clause
 from classifiers.heads.inputs import Floats
 from classifiers.lexicon import GROUPS
 from classifiers.outcomes import first_and_last
@@ -38,6 +38,7 @@ _MARKED_UP = re.compile(r"```|\"\"\"|'''|[$\\\\]")
 _TWO = re.compile(r"[.!?…][*'\")\]}>]*\s+\S|\n\s*\S|\w\s+[A-Z][a-z]")  # where a second sentence may begin
 _FEWEST_WORDS = 3
 _GREETING_CHARS = 40
+_STRANGE = re.compile(r"[^\w\s'’\"“”.,;:!?()-]|\w[^\w\s'’.-]\w|[^\W\d]\d|\d[^\W\d]")  # without one nothing is junk
 _MINE = frozenset(("my", "our", "i", "we"))
 _HELP = frozenset(("help", "assist", "advice", "look", "hello", "fellow", "morn", "even", "afternoon", "everyone"))
 _JUNK = 0.4  # of what follows the first strange thing
@@ -72,7 +73,7 @@ def core(asked: str) -> str:
     """
     if len(asked) > _MOST_CHARS or len(_OPTION.findall(asked)) > 1:
         return asked
-    if before := _before_junk(Tokens(asked)):
+    if _STRANGE.search(asked) and (before := _before_junk(Tokens(asked))):
         return before
     if _MARKED_UP.search(asked):
         return asked
@@ -90,6 +91,8 @@ def _only_greets(text: str) -> bool:
 
 
 def _without_clause(asked: str) -> str:
+    if not may_have_clause(asked):
+        return asked
     tokens = Tokens(asked)
     end = clause(tokens)
     return asked if end == len(tokens) else tokens.text(0, end)
