@@ -29,6 +29,7 @@ BETS = 1 + len(TIMES)
 
 EDGE = 1e-9
 HALVINGS = 40
+NEAR = 1e-13
 DIGITS = 3
 REMEMBERED = 4_096
 
@@ -150,17 +151,30 @@ def nearest(treat: float, control: float, chance: float, margin: Margin) -> tupl
     if margin.times == 1 and margin.plus == 0:
         return _equal(treat, control, chance)
     low, high = control, min(1.0, max(control, (treat - margin.plus) / margin.times))
+    at = (low + high) / 2
     for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _slope(middle, treat, control, chance, margin) < 0 else (low, middle)
-    return _inside(margin.times * low + margin.plus), _inside(low)
+        slope, curve = _bent(at, treat, control, chance, margin)
+        low, high = (at, high) if slope < 0 else (low, at)
+        before, guess = at, at - slope / curve
+        at = guess if low <= guess <= high else (low + high) / 2
+        if abs(at - before) <= NEAR * at:
+            break
+    return _inside(margin.times * at + margin.plus), _inside(at)
 
 
-def _slope(at: float, treat: float, control: float, chance: float, margin: Margin) -> float:
-    """Of the distance, along control's rate."""
+def _bent(at: float, treat: float, control: float, chance: float, margin: Margin) -> tuple[float, float]:
+    """First and second derivative of the distance, along control's rate."""
     shifted, at = _inside(margin.times * at + margin.plus), _inside(at)
-    one = chance * margin.times * (shifted - treat) / (shifted * (1 - shifted))
-    return one + (1 - chance) * (at - control) / (at * (1 - at))
+    one, two = _parts(shifted, treat)
+    three, four = _parts(at, control)
+    own, rest = chance * margin.times, 1 - chance
+    return own * one + rest * three, own * margin.times * two + rest * four
+
+
+def _parts(at: float, rate: float) -> tuple[float, float]:
+    """Of the relative entropy of `rate` from `at`."""
+    up, down = rate / at, (1 - rate) / (1 - at)
+    return down - up, up / at + down / (1 - at)
 
 
 def _inside(rate: float) -> float:
