@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from gateway.live.found import bracketed
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_residency import RedisResidency
-from gateway.state.residency import MARK_BYTES, Prompt
+from gateway.state.residency import MARK_BYTES, MOST_BLOCKS, Prompt
 from gateway.state.store import Store
 from loadtests.ledger import add_row
 from policies.affinity.blocks import chain, seed
@@ -69,13 +69,18 @@ async def in_memory() -> dict[str, float]:
 
 
 def bytes_a_block() -> float:
-    residency, count = MemoryResidency(1_000_000, time.monotonic), 50_000
-    blocks = chain(seed("m", b""), [n.to_bytes(4, "little") for n in range(count)])
+    residency, prompts = MemoryResidency(1_000_000, time.monotonic), [long_prompt(n) for n in range(6)]
     tracemalloc.start()
-    residency.learn_now(REPLICAS[0], [bytes(bytearray(block)) for block in blocks], 600)
+    for blocks in prompts:
+        residency.learn_now(REPLICAS[0], [bytes(bytearray(block)) for block in blocks], 600)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return held / count
+    return held / len(residency)
+
+
+def long_prompt(number: int) -> tuple[bytes, ...]:
+    """As long as one prompt is in the index."""
+    return chain(seed("m", number.to_bytes(4, "little")), [n.to_bytes(4, "little") for n in range(MOST_BLOCKS)])
 
 
 async def in_redis(url: str) -> dict[str, float]:
@@ -98,9 +103,9 @@ async def in_redis(url: str) -> dict[str, float]:
     _, marked = await best(look_with_marks, 500)
     _, learning = await best(learn, 200)
     before = await _used(store)
-    many = chain(seed("other", b""), [n.to_bytes(4, "little") for n in range(20_000)])
-    await residency.index.learn(REPLICAS[0], many, 600, bytes(MARK_BYTES) * len(many))
-    a_block = (await _used(store) - before) / len(many)
+    for n in range(3):
+        await residency.index.learn(REPLICAS[0], long_prompt(n), 600, bytes(MARK_BYTES) * MOST_BLOCKS)
+    a_block = (await _used(store) - before) / (3 * MOST_BLOCKS)
     await store.aclose()
     return {
         "look_cpu_us": cpu,

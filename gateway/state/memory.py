@@ -57,10 +57,11 @@ class MemoryResidency:
         """`held`, without an event loop: log2(blocks) look-ups for each replica.
 
         A record of a block implies records of all blocks before it that last as long and are evicted later, so the
-        depth can be bisected.
+        depth can be bisected, and who has none of the first block need not be looked for.
         """
-        now, blocks = self._clock(), blocks[:MOST_BLOCKS]
-        return {replica: self._depth(blocks, replica, now) for replica in replicas}
+        now, blocks, slots = self._clock(), blocks[:MOST_BLOCKS], self._slots
+        first = self._blocks.get(blocks[0], NO_RECORDS) if blocks else NO_RECORDS
+        return {name: self._depth(blocks, name, now) if slots.get(name) in first else 0 for name in replicas}
 
     def _depth(self, blocks: Sequence[bytes], replica: str, now: float) -> int:
         slot, records = self._slots.get(replica), self._blocks

@@ -1,6 +1,7 @@
 -- Leading blocks held, marks, and what other gateways gave to do: for all replicas of all models, in one round trip.
 -- A record of a block implies records of all blocks before it that last as long (see learn.lua), so bisecting finds
--- the depth in log2(blocks) steps for each replica. Marks are written for all blocks of a prompt, so they too end once.
+-- the depth in log2(blocks) steps for each replica that has one of the first block; those are few, however many replicas there
+-- are. Marks are written for all blocks of a prompt, so they too end once. What is no record or word of ours counts as none.
 -- KEYS: prefix of generation keys, prefix of block keys, prefix of load keys (one hash tag, one slot).
 -- ARGV: now in ms (nothing: by this server's clock), who asks, bytes of a digest; then for each prompt: its digests joined, the block from which marks are
 --       wanted (-1: none), number of replicas, the replicas.
@@ -14,16 +15,20 @@ local function record_at(joined, at, replica)
   return redis.call('HGET', KEYS[2] .. joined:sub(at * size + 1, (at + 1) * size), replica)
 end
 
+local function holders(joined)
+  local found = {}
+  if #joined == 0 then return found end
+  for _, replica in ipairs(redis.call('HKEYS', KEYS[2] .. joined:sub(1, size))) do found[replica] = true end
+  return found
+end
+
 local function is_held(record, generation)
-  if not record then return false end
-  local first = record:find(':', 1, true)
-  local second = record:find(':', first + 1, true)
-  return tonumber(record:sub(1, first - 1)) > now and record:sub(first + 1, second - 1) == generation
+  local ends, its = (record or ''):match('^(%d+):([^:]*):')
+  return ends and tonumber(ends) > now and its == generation
 end
 
 local function mark_of(record)
-  if not record then return '' end
-  return record:sub(record:find(':', record:find(':', 1, true) + 1, true) + 1)
+  return (record or ''):match('^%d+:[^:]*:(.*)$') or ''
 end
 
 local function first_false(from, to, holds)
@@ -65,7 +70,7 @@ local function others(replica, mark)
   local told, running, queued, active, alike = redis.call('HGETALL', KEYS[3] .. replica), 0, 0, 0, 0
   for i = 1, #told, 2 do
     local ends, r, q, a, beginnings = told[i + 1]:match('^(%d+):(%d+):(%d+):(%d+):(.*)$')
-    if told[i] ~= me and tonumber(ends) > clock then
+    if ends and told[i] ~= me and tonumber(ends) > clock then
       running, queued, active = running + r, queued + q, active + a
       if mark ~= '' then alike = alike + count_of(mark, beginnings) end
     end
@@ -73,18 +78,24 @@ local function others(replica, mark)
   return string.format('%.0f:%.0f:%.0f', running, queued, active), alike
 end
 
+local function generations(from, count)
+  local keys = {}
+  for i = from, from + count - 1 do keys[#keys + 1] = KEYS[1] .. ARGV[i] end
+  return count > 0 and redis.call('MGET', unpack(keys)) or keys
+end
+
 local answer, arg = {}, 4
 while arg <= #ARGV do
   local joined, from, count = ARGV[arg], tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
-  local blocks = #joined / size
+  local blocks, there, born = #joined / size, holders(joined), generations(arg + 3, count)
   for i = arg + 3, arg + 2 + count do
-    local replica = ARGV[i]
-    local generation = redis.call('GET', KEYS[1] .. replica) or ''
-    local depth = first_false(0, blocks, function(at) return is_held(record_at(joined, at, replica), generation) end)
+    local replica, generation = ARGV[i], born[i - arg - 2] or ''
+    local last = there[replica] and blocks or 0
+    local depth = first_false(0, last, function(at) return is_held(record_at(joined, at, replica), generation) end)
     local work, alike = others(replica, beginning(joined, depth))
     answer[#answer + 1] = depth
     answer[#answer + 1] = generation
-    answer[#answer + 1] = marks(joined, from, blocks, replica)
+    answer[#answer + 1] = there[replica] and marks(joined, from, blocks, replica) or ''
     answer[#answer + 1] = work
     answer[#answer + 1] = alike
   end

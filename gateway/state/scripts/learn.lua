@@ -13,9 +13,8 @@ local marks = ARGV[9]
 local generation = redis.call('GET', KEYS[1] .. replica) or ''
 
 local function read(record)
-  local first = record:find(':', 1, true)
-  local second = record:find(':', first + 1, true)
-  return tonumber(record:sub(1, first - 1)), record:sub(first + 1, second - 1), record:sub(second + 1)
+  local ends, its, mark = record:match('^(%d+):([^:]*):(.*)$')
+  return tonumber(ends or 0), its, mark or ''
 end
 
 local function ends_at(record, of)

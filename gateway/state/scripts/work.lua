@@ -14,7 +14,7 @@ for i = 3, #ARGV, 2 do
   end
   local all = redis.call('HGETALL', key)
   for at = 1, #all, 2 do
-    if tonumber(all[at + 1]:match('^%d+')) <= now then redis.call('HDEL', key, all[at]) end
+    if tonumber(all[at + 1]:match('^%d+') or 0) <= now then redis.call('HDEL', key, all[at]) end
   end
 end
 return #ARGV

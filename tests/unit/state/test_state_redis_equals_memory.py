@@ -158,3 +158,35 @@ async def test_prompts_of_several_models_are_answered_together(redis_url, clock,
 
     assert [one.depths for one in found] == [{"a": 2, "b": 0}, {"b": 0}, {"c": 1, "a": 0}]
     assert all(work == NO_WORK for one in found for work in one.others.values())
+
+
+async def test_what_is_no_record_and_no_word_of_ours_counts_as_nothing(redis_url, clock, chained):
+    """Whoever may write to the store may write anything; nobody's look may fail for it."""
+    async with index(redis_url, clock) as shared:
+        await shared.learn("a", chained([1, 2]), 60)
+        async with Redis.from_url(redis_url) as client:
+            for key in [key async for key in client.scan_iter(match=f"{shared._blocks}*")]:
+                await client.hset(key, mapping={"b": "nonsense", "c": "9999999999999:", "d": ""})
+            await client.hset(f"{shared.work_prefix}a", mapping={"other": "nonsense", "another": b"\xff:::"})
+
+        found = await held(shared, chained([1, 2]), ["a", "b", "c", "d"], 0)
+        await shared.learn("b", chained([1, 2]), 60)
+        told = await held(shared, chained([1, 2]), ["b"])
+
+    assert found.depths == {"a": 2, "b": 0, "c": 0, "d": 0}
+    assert found.others["a"] == NO_WORK
+    assert told.depths == {"b": 2}
+
+
+async def test_of_a_thousand_replicas_those_that_hold_the_beginning_are_found(redis_url, clock, chained):
+    replicas = [f"r{n}" for n in range(1_024)]
+    memory = MemoryResidency(1_000, clock)
+    async with index(redis_url, clock) as shared:
+        for n in range(0, 1_024, 100):
+            await shared.learn(replicas[n], chained([1, 2, 3])[: 1 + n % 3], 60)
+            await memory.learn(replicas[n], chained([1, 2, 3])[: 1 + n % 3], 60)
+
+        depths = (await held(shared, chained([1, 2, 3]), replicas)).depths
+
+    assert depths == await memory.held(chained([1, 2, 3]), replicas)
+    assert sum(depth > 0 for depth in depths.values()) == 11
