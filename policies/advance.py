@@ -97,6 +97,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return last.call if answered and last is not None else None
 
     @property
+    def retries(self) -> bool:
+        """Whether the current step asks once more because an attempt failed, which is no part of an escalation."""
+        return self.step is not None and self.second_best is None and bool(self.attempts)
+
+    @property
     def holds(self) -> Hold | None:
         """What judges the answer of the current step, if anything does."""
         watched = self.hold is not None and self.step is not None and self.step.model in self.hold.of

@@ -116,7 +116,8 @@ PINNED = Route(name="pinned", use=REQUESTED)
 
 
 class Resilience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait, in seconds, and how often to ask: `attempts` counts the first. `hedge` None: nobody is raced."""
+    """How long to wait, in seconds, and how often to ask: `attempts` counts the first. `hedge` None: nobody is raced.
+    `retry_budget` is the share of requests that may be asked for once more after a failure, None as many as fail."""
 
     attempts: int = 3
     connect_s: float = 5.0
@@ -125,6 +126,7 @@ class Resilience(msgspec.Struct, frozen=True, kw_only=True):
     total_s: float = 600.0
     retry_uncertain: bool = False
     hedge: Hedging | None = None
+    retry_budget: float | None = None
 
 
 class Difficulty(msgspec.Struct, frozen=True):

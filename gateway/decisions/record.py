@@ -53,6 +53,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     beside_microusd: int = 0
     budgeted: Budgeted | None = None
     hedged: Hedged | None = None
+    unretried: bool = False
 
     @property
     def escalated(self) -> bool:

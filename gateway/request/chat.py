@@ -153,6 +153,10 @@ class ChatEndpoint:
         affinity = Affinity(live, world.residency, principal.is_relayed)
         cascade = Cascade(live.policy, request, judged, world.escalations, books)
         hedges = world.hedges if live.policy.resilience.hedge is not None else None
+        retries, budget = None, live.policy.resilience.retry_budget
+        if budget is not None:
+            retries = world.retries
+            retries.came(budget)
         return Drive(
             live,
             request,
@@ -166,6 +170,7 @@ class ChatEndpoint:
             total_at,
             ear=ear,
             hedges=hedges,
+            retries=retries,
         )
 
     def _egress(self, visit: Visit, request: ChatRequest) -> Egress:

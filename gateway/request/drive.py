@@ -33,6 +33,8 @@ async def drive(job: Drive) -> None:
         while progress.step is not None:
             outcome = await perform(progress, progress.step, job)
             progress = advance(progress, outcome)
+            if progress.retries and not job.may_ask_again():
+                break
     finally:
         if job.head_start is not None:
             await job.head_start.aclose()

@@ -16,6 +16,7 @@ from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.told import reason_of, told, why_escalated
 from gateway.shadows.capture import Ear
+from policies.allowance import Allowance
 from policies.decision import Call
 
 
@@ -24,7 +25,8 @@ class Drive:
     """One request under way: what was decided, who holds what, where the answer goes, and the books.
 
     `total_at`, on the event loop's clock, bounds all attempts together. `ear` hears the answer, where the log wants to know
-    its form. `hedges` may begin while nobody speaks, None where none may. `stands_in` is the replica that an attempt came to
+    its form. `hedges` may begin while nobody speaks, None where none may; `retries` bound those
+    that follow failures, None where nothing does. `stands_in` is the replica that an attempt came to
     when two were raced.
     """
 
@@ -43,6 +45,7 @@ class Drive:
     ear: Ear | None = None
     hedges: Hedges | None = None
     stands_in: Call | None = None
+    retries: Allowance | None = None
 
     def prepared(self, call: Call) -> Prepared:
         """The prompt as this model reads it; of one that nobody reads but the replica itself, the length."""
@@ -56,6 +59,11 @@ class Drive:
             )
             self.judged.prepared[call.model] = known
         return known
+
+    def may_ask_again(self) -> bool:
+        """Whether another attempt may follow one that failed; where none may, the books say so."""
+        self.books.unretried = self.retries is not None and not self.retries.take()
+        return not self.books.unretried
 
     def came_to(self, call: Call) -> Call:
         """Who was asked in the end by an attempt at `call`."""

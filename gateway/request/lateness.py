@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from policies.allowance import Allowance
 from policies.facts import Facts
-from policies.hedging.allowance import Allowance
 from policies.hedging.ttfts import Ttfts
 from policies.policy import Policy
 from policies.snapshot import Snapshot

@@ -121,6 +121,7 @@ class Books:
     beside_microusd: int = 0
     budgeted: Budgeted | None = None
     hedged: Hedged | None = None
+    unretried: bool = False
     shows_candidates: bool = False
     began_at: float = field(default_factory=time.perf_counter)
 
@@ -206,4 +207,5 @@ class Books:
             beside_microusd=self.beside_microusd,
             budgeted=self.budgeted,
             hedged=self.hedged,
+            unretried=self.unretried,
         )

@@ -25,7 +25,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     that was: in the decision's words, until a fallback. `abandoned` is what the call `abandoned_by` used for an answer that
     was given up; its price `abandoned_microusd` is part of `microusd`. So is what `beside`, who was asked for a second opinion,
     charged. `budgeted` is what became of its budgets, None where there are none. `hedged` says who was raced; what the
-    loser was charged is part of `microusd`.
+    loser was charged is part of `microusd`. `unretried`: another attempt would have followed, but too many had been made
+    of late.
     """
 
     request_id: str
@@ -53,3 +54,4 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     beside_microusd: int = 0
     budgeted: Budgeted | None = None
     hedged: Hedged | None = None
+    unretried: bool = False

@@ -14,6 +14,7 @@ from gateway.request.escalations import Escalations
 from gateway.request.lateness import Hedges
 from gateway.state.notes import MemoryNotes, Notes
 from gateway.state.residency import Prompt, Residency, Seen
+from policies.allowance import MOST, Allowance
 from policies.experiments.enrol import Ramps
 from policies.snapshot import ReplicaState, Snapshot
 
@@ -29,7 +30,8 @@ class Clock(Protocol):
 class World:
     """What decisions read besides the request. `now` in seconds since the epoch. `notes` hold which conversations were
     escalated. `forced` tells the variants of experiments that are over, `ramps` the weights of those that were changed while
-    they ran. `hedges` know how long models take to speak."""
+    they ran. `hedges` know how long models take to speak, `retries` how
+    many may be made."""
 
     residency: Residency
     now: Clock
@@ -38,6 +40,7 @@ class World:
     forced: Callable[[], Mapping[str, str]] = dict
     ramps: Callable[[], Ramps] = dict
     hedges: Hedges = field(default_factory=Hedges)
+    retries: Allowance = field(default_factory=lambda: Allowance(MOST))
 
 
 UNMEASURED = Prepared(tokens=0, exact=False)

@@ -150,6 +150,8 @@ def settled(settlement: Settlement, redactor: Redactor) -> dict[str, Value]:
         known[names.REASON] = redactor.clean(settlement.reason)
     if settlement.ttft_ms is not None:
         known[names.TTFT_MS] = settlement.ttft_ms
+    if settlement.unretried:
+        known[names.RETRY_WITHHELD] = True
     if settlement.error_code:
         known[names.ERROR_TYPE] = redactor.clean(settlement.error_code)
     return known | _used(settlement.usage) | judged(settlement)

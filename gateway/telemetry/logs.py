@@ -74,6 +74,7 @@ def line(settlement: Settlement, trace_id: str) -> dict[str, Field]:
         **_decision(settlement),
         **_cost(settlement),
         **_judged(settlement),
+        **({"unretried": True} if settlement.unretried else {}),
         **budgets.line(settlement),
         **_hedged(settlement),
     }

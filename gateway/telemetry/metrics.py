@@ -140,6 +140,8 @@ class Metrics:
             self._used(settlement.usage, model)
         if settlement.judgement:
             self.judged(settlement)
+        if settlement.unretried:
+            self._series[names.UNRETRIED].record(1, route)
         if settlement.hedged is not None:
             self._hedged(settlement.hedged)
         if settlement.budgeted is not None:

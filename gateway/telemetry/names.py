@@ -124,6 +124,7 @@ RESEND_COUNT = "http.request.resend_count"
 LINK_TYPE = "router.link.type"
 HEDGE_RESULT = "router.hedge.result"
 HEDGE_AFTER_S = "router.hedge.after_s"
+RETRY_WITHHELD = "router.retry.withheld"
 
 Outcome = Literal["ok", "cancelled", "cut", "error", "rejected"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
@@ -295,6 +296,9 @@ ANSWERS_JUDGED = Metric(
     "How many answers were held back, and what became of them?",
     (BY_ROUTE, Label(JUDGEMENT, JUDGED)),
 )
+UNRETRIED = Metric(
+    "router.retries.withheld", "counter", "", "How many failures were not followed by another attempt?", (BY_ROUTE,)
+)
 HEDGES = Metric(
     "router.hedges",
     "counter",
@@ -418,6 +422,7 @@ METRICS: tuple[Metric, ...] = (
     SPEND,
     ANSWERS_JUDGED,
     ABANDONED_SPEND,
+    UNRETRIED,
     HEDGES,
     HEDGE_SPEND,
     RESERVED,

@@ -176,4 +176,5 @@ def _resilience(file: PolicyFile) -> Resilience:
         total_s=limits.total,
         retry_uncertain=limits.retry_uncertain,
         hedge=compile_hedging(limits.hedge),
+        retry_budget=None if limits.retry is None else limits.retry.budget,
     )

@@ -30,6 +30,7 @@ ONE = (
 WAITS = f"{ONE}resilience: {{{{total: 300ms, attempts: 1}}}}\n"
 TWO = "policy: 1\nmodels: {{m: {{at: ['{A}/v1', '{B}/v1']}}}}\nroutes: [{{name: r, use: m}}]\n"
 TWICE = "policy: 1\nmodels: {{m: {{at: ['{A}/v1', '{A}/v2']}}}}\nroutes: [{{name: r, use: m}}]\n"
+SPARING = f"{TWICE}resilience: {{{{retry: {{{{budget: 1%}}}}}}}}\n"
 NEXT = """
 policy: 1
 models: {{small: {{at: '{gone}/v1'}}, large: {{at: '{A}/v1'}}}}
@@ -154,6 +155,13 @@ async def again(world: Traced) -> None:
     await world.chat()
 
 
+async def withheld(world: Traced) -> None:
+    """All retries that were saved up are used."""
+    while world.gateway.gateway.world.retries.take():
+        pass
+    await world.chat()
+
+
 async def raced(world: Traced) -> None:
     """One hedge may begin."""
     world.gateway.gateway.world.hedges.allowance.came(1.0)
@@ -190,6 +198,7 @@ SCENARIOS: dict[str, Scenario] = {
     "linked": Scenario(ONE, lambda world: world.chat(headers=CALLER), OK, trusts=False),
     "cache_reuse": Scenario(TWO, twice, {"A": [cached], "B": [cached]}, alike=True),
     "retry": Scenario(TWICE, lambda world: world.chat(), {"A": [BUSY, chat_either("ok")]}),
+    "retry_withheld": Scenario(SPARING, withheld, {"A": [BUSY, chat_either("ok")]}),
     "hedge_cancelled": Scenario(RACED, raced, {"A": [FIRST_SPEAKS], "B": [FIRST_SPEAKS]}, alike=True),
     "hedge_won": Scenario(RACED, raced, {"A": [SECOND_SPEAKS], "B": [SECOND_SPEAKS]}, alike=True),
     "fallback": Scenario(NEXT, lambda world: world.chat(), OK),

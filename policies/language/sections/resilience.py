@@ -21,6 +21,16 @@ Percent = Annotated[
 ]
 
 
+class RetryEntry(Closed):
+    """What bounds asking again, so that those who fail are not asked ever more by all."""
+
+    budget: Percent = Field(
+        description="Share of the requests whose failed attempt is followed by another one, replica or model; ten more may be "
+        "saved up.",
+        examples=["20%"],
+    )
+
+
 class Above(Closed):
     """A share that is too high."""
 
@@ -71,6 +81,9 @@ class ResilienceEntry(Closed):
         default=False,
         description="Ask again even when the first try may have been done (and billed).",
         examples=[False],
+    )
+    retry: RetryEntry | None = Field(
+        default=None, description="How much of the traffic may be asked for again; as much as fails when not stated."
     )
     hedge: HedgeEntry | None = Field(
         default=None, description="Whether another replica is asked beside one that is silent."

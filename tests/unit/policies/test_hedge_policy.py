@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.allowance import MOST, Allowance
 from policies.decide import decide
 from policies.decision import Call, Hedge
 from policies.estimates import Estimate
 from policies.explain import raced
 from policies.facts import Facts
-from policies.hedging.allowance import MOST, Allowance
 from policies.hedging.plan import Hedging
 from policies.hedging.ttfts import KEPT, Ttfts, Waits
 from policies.language.load import load_policy
@@ -145,6 +145,22 @@ def test_hedges_are_never_more_than_their_share_of_the_requests(late, budget):
         allowance.came(budget)
         took += is_late and allowance.take()
         assert took <= budget * n + 1e-6
+
+
+@given(st.lists(st.booleans(), max_size=300), st.floats(0.001, 0.999))
+def test_retries_are_never_more_than_their_share_and_what_was_saved_up(failed, budget):
+    allowance, took = Allowance(MOST), 0
+    for n, is_failed in enumerate(failed, start=1):
+        allowance.came(budget)
+        took += is_failed and allowance.take()
+        assert took <= MOST + budget * n + 1e-6
+
+
+def test_a_budget_of_retries_is_read_and_off_unless_stated():
+    assert load(FILE.replace("{hedge:", "{retry: {budget: 20%}, hedge:")).policy.resilience.retry_budget == 0.2
+    assert load().policy.resilience.retry_budget is None
+    (problem,) = load(FILE.replace("{hedge:", "{retry: {budget: 20}, hedge:")).problems
+    assert problem.message == "resilience.retry.budget needs a unit: 20%"
 
 
 def test_no_more_than_a_few_are_saved_up():
