@@ -8,8 +8,10 @@ from typing import Any
 import httpx
 import pytest
 from servers.running_gateway import RunningGateway, running_gateway
+from typer.testing import CliRunner
 from upstreams.fake_upstream import Received, Reply, chat_either, fake_upstream, json_reply
 
+from gateway.cli import app
 from gateway.experiments.bench import Pair
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order
@@ -85,6 +87,10 @@ async def test_nobody_has_the_change_before_its_pairs_are_compared_and_then_it_g
         variants = [(await one()).headers.get("x-turnout-experiment") for _ in range(20)]
 
     assert {"next=canary", "next=control"} <= set(variants)
+    shown = CliRunner().invoke(app, ["rollout", "status", "--dir", str(tmp_path / "kept")])
+    assert shown.exit_code == 0, shown.output
+    assert "asked by the change as well" in shown.output
+    assert "ttft.p95" in shown.output
     assert received[1].header("x-turnout-shadow") == "true"
     told = told_rollout(chapter(gateway), 0.0)
     assert (told.share, told.asks, told.pairs) == (0.5, 0.0, 6)

@@ -10,6 +10,7 @@ from servers.running_gateway import RunningGateway, running_gateway
 from test_shadow_faults import CHATS, asked
 from upstreams.fake_upstream import Received, Reply, chat_answer, fake_upstream, json_reply
 
+from gateway.cli.shadow import show
 from gateway.shadows.judging import INSTRUCTIONS, MOST_CHARACTERS, choice_of, question_of
 from gateway.shadows.told import told_of
 from policies.escalate.said import Said, SaidCall
@@ -80,9 +81,11 @@ async def test_a_judge_is_asked_in_both_orders_and_its_word_is_of_the_answer_not
     assert told_of(chapter).findings[-1].rung == "judge"
 
 
-async def test_a_judge_that_likes_a_place_is_noise(tmp_path):
+async def test_a_judge_that_likes_a_place_is_noise(tmp_path, capsys):
     chapter, _ = await judged_by(lambda _: chat_answer('{"better": "first"}'), tmp_path)
 
+    show(told_of(chapter))
+    assert "goes by the place in 1 (noise 100 %)" in capsys.readouterr().out
     assert chapter.judged == Judged(split=1)
     assert chapter.judged.noise == 1.0
 
