@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -323,3 +324,59 @@ async def test_two_gateways_share_a_budget_and_go_on_when_the_store_is_killed(tm
     assert {answer.status_code for answer in after} == {200, 429}
     assert COST * len(upstream.received) <= limit
     assert after[0].status_code == after[1].status_code == 200
+
+
+async def test_official_clients_see_a_limit_and_do_not_wait_for_the_next_day(tmp_path: Path) -> None:
+    anthropic, openai = pytest.importorskip("anthropic"), pytest.importorskip("openai")
+    async with fake_upstream(chat_either("ok")) as upstream:
+        policy = one(upstream, f"{{per: tenant, limit: $0.0000{ASIDE}/day}}")
+        async with running_gateway(policy, tmp_path) as gateway:
+            await chat(gateway)
+            async with openai.AsyncOpenAI(base_url=f"{gateway.base}/v1", api_key="any", max_retries=5) as client:
+                with pytest.raises(openai.RateLimitError) as one_:
+                    await client.chat.completions.create(model="auto", messages=HI, max_tokens=3)
+            async with anthropic.AsyncAnthropic(base_url=gateway.base, api_key="any", max_retries=5) as client:
+                with pytest.raises(anthropic.RateLimitError) as other:
+                    await client.messages.create(model="auto", messages=HI, max_tokens=3)
+            page = gateway.gateway.observer.metrics_page().decode()
+
+    assert one_.value.code == "over_budget"
+    assert "is whole again at" in str(other.value)
+    refused = 'router_budget_requests_total{router_budget_by="memory",router_budget_result="refused"} 2.0'
+    assert refused in page, "each asked once"
+
+
+async def test_what_is_spent_while_the_store_hangs_is_there_when_it_wakes(tmp_path: Path) -> None:
+    limit, server = 1_000 * ASIDE, RedisServer(tmp_path / "redis")
+    async with fake_upstream(chat_either("ok")) as upstream:
+        policy = one(upstream, f"{{per: all, limit: ${limit / 1e6:.6f}/day}}")
+        with running(server):
+            async with running_gateway(policy, tmp_path, state=server.url, state_wait_ms=100) as gateway:
+                await gateway.until(lambda g: g.store is not None and g.store.is_asked)
+                before = [await chat(gateway) for _ in range(3)]
+                server.signal(signal.SIGSTOP)
+                during = [await chat(gateway) for _ in range(5)]
+                server.signal(signal.SIGCONT)
+                await gateway.until(lambda g: g.store is not None and g.store.is_asked, within_s=20)
+                async with asyncio.timeout(10):
+                    while await left(gateway) != {"all-day": limit - 8 * COST}:  # noqa: ASYNC110  nothing announces it
+                        await asyncio.sleep(0.01)
+            async with running_gateway(policy, tmp_path, state=server.url, state_wait_ms=100) as other:
+                await other.until(lambda g: g.store is not None and g.store.is_asked)
+                seen = await left(other)
+
+    assert {answer.status_code for answer in (*before, *during)} == {200}
+    assert seen == {"all-day": limit - 8 * COST}, "another gateway knows all of it"
+
+
+async def test_a_budget_may_refuse_everybody_while_the_store_is_away(tmp_path: Path) -> None:
+    gone = f"redis://127.0.0.1:{unused_port()}/0"
+    async with fake_upstream(chat_either("ok")) as upstream:
+        policy = one(upstream, "{per: all, limit: $1/day, if_store_is_down: reject}")
+        async with running_gateway(policy, tmp_path, state=gone) as gateway:
+            refused = await chat(gateway)
+
+    assert refused.status_code == 503
+    assert refused.json()["error"]["message"].startswith("Budget all-day cannot be looked up while the store is away")
+    assert refused.headers["retry-after"] == "1"
+    assert not upstream.received
