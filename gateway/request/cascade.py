@@ -77,7 +77,7 @@ class Cascade:
         """Whether the larger model may be asked before the verdict."""
         return self._plan is not None and self._plan.early_under > 0 and self._request.stream
 
-    def given_up(self, call: Call, held: HeldBack, usage: Usage | None) -> None:
+    async def given_up(self, call: Call, held: HeldBack, usage: Usage | None) -> None:
         """`call` is abandoned for a larger model, which is listened to from here on."""
         assert held.verdict is not None
         self.kept = held.events
@@ -85,14 +85,14 @@ class Cascade:
         self._follower = Listener()
         self._books.gave_up(call, held.verdict, usage, self._policy.models[call.model].price)
         if self._plan is not None and self._plan.moves == "conversation":
-            self._leave(Past(escalated_to=self._plan.to))
+            await self._tell(Past(escalated_to=self._plan.to))
 
     def hear(self, event: Event) -> None:
         """An event of whoever took over."""
         if self._follower is not None:
             self._follower.hear(event)
 
-    def answered(self, call: Call) -> None:
+    async def answered(self, call: Call) -> None:
         """Somebody answered in full: what that says of the route's escalations."""
         plan, books = self._plan, self._books
         if plan is None or not self._began_small:
@@ -100,16 +100,16 @@ class Cascade:
         if self._follower is not None:
             books.judgement = "escalated" if call.model == plan.to else "turned_back"
             if books.judgement == "turned_back":
-                self._leave(past_of(self._policy, self._judged))
+                await self._tell(past_of(self._policy, self._judged))
             self._escalations.learnt(self._route, gained=call.model == plan.to and self._is_better(call))
         if books.usage is not None:
             alone = spend_microusd(self._policy.models[plan.to].price, books.usage)
             self._escalations.paid(self._route, spent=books.microusd, alone=alone)
 
-    def _leave(self, past: Past) -> None:
+    async def _tell(self, past: Past) -> None:
         """Told before the larger model says a word: the next turn may come as soon as the client has read the last one."""
         if self._judged.turn is not None:
-            self._judged.turn.leave(past)
+            await self._judged.turn.tell(past)
 
     def _is_better(self, call: Call) -> bool:
         """Nothing is wrong with it that can be seen, and it does not begin as what was given up."""

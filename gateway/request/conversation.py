@@ -18,6 +18,9 @@ from policies.policy import PROMPT_PREFIX
 DIGITS = 32
 """Of a key."""
 
+LOOKS_BACK = 3
+"""Turns whose word is looked for."""
+
 HEADER, BODY = "header.", "body."
 
 LONGEST_NAME = 1_024
@@ -36,34 +39,41 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`before` is the key under which the turn before may have left word, "" in a first one; `now` that of this one.
-    `tells_tiers`: also where a line led to, for processes with lines of their own."""
+    """`before` are the keys under which turns before may have left word, the latest first, none in a first one; `now` is
+    that of this one. `tells_tiers`: also where a line led to, for processes with lines of their own."""
 
     notes: Notes
-    before: str
+    before: Sequence[str]
     now: str
     for_s: float
     tells_tiers: bool = False
 
     async def past(self) -> Past:
-        word = await self.notes.read(self.before) if self.before else ""
+        word = await self.notes.read(self.before)
         return Past(escalated_to=word.removeprefix(ESCALATED)) if word.startswith(ESCALATED) else Past(was_on=word)
 
     def leave(self, past: Past) -> None:
-        """For the next turn; nothing takes back what was left."""
-        word = ESCALATED + past.escalated_to if past.escalated_to else past.was_on
-        self.notes.leave(self.now, word, self.for_s)
+        """For the next turn; nothing takes back what was left. Should it not get there in time, what turns before left does."""
+        self.notes.post(self.now, _word(past), self.for_s)
+
+    async def tell(self, past: Past) -> None:
+        """The same where it is new, so that the next turn depends on it."""
+        await self.notes.tell(self.now, _word(past), self.for_s)
+
+
+def _word(past: Past) -> str:
+    return ESCALATED + past.escalated_to if past.escalated_to else past.was_on
 
 
 def keys_of(
     request: ChatRequest, headers: Mapping[str, str], salt: bytes, id_from: Sequence[str]
-) -> tuple[str, str] | None:
-    """Of the turn before, "" where there was none, and of this one. None where the request belongs to no conversation that
+) -> tuple[Sequence[str], str] | None:
+    """Of the turns before, the latest first, and of this one. None where the request belongs to no conversation that
     could be known again."""
     name = name_of(request, headers, id_from)
     if name:
         key = _digest(salt, b"turnout-named", name.encode("utf-8", "surrogatepass"))
-        return key, key
+        return (key,), key
     return history_keys(request.messages, salt) if PROMPT_PREFIX in id_from else None
 
 
@@ -83,8 +93,9 @@ def name_of(request: ChatRequest, headers: Mapping[str, str], id_from: Iterable[
     return ""
 
 
-def history_keys(messages: Sequence[Message], salt: bytes) -> tuple[str, str]:
-    """Keys of the turn before and of this one, by what was asked then and now.
+def history_keys(messages: Sequence[Message], salt: bytes) -> tuple[Sequence[str], str]:
+    """Keys of the latest turns before, newest first, and of this one, by what was asked then and now. Several, for word may be
+    late or not get to the store at all.
 
     An answer that the client begins itself, as the last message, is no turn of its own, and neither is what stands before
     the first words of a user.
@@ -92,16 +103,21 @@ def history_keys(messages: Sequence[Message], salt: bytes) -> tuple[str, str]:
     asked = len(messages)
     while asked and messages[asked - 1].role == "assistant":
         asked -= 1
-    then = max((at for at in range(asked) if messages[at].role == "assistant"), default=-1)
-    while then > 0 and messages[then - 1].role == "assistant":
-        then -= 1
+    answers = answers_in(messages[:asked])[-LOOKS_BACK:]
     found = sha256(b"turnout-history" + salt)  # built into processors, so faster than BLAKE2
-    before = ""
+    before: list[str] = []
     for at, message in enumerate(messages[:asked]):
-        if at == then and any(earlier.role == "user" for earlier in messages[:at]):
-            before = found.copy().hexdigest()[:DIGITS]
+        if at in answers:
+            before.insert(0, found.copy().hexdigest()[:DIGITS])
         found.update(_told(message))
     return before, found.hexdigest()[:DIGITS]
+
+
+def answers_in(messages: Sequence[Message]) -> list[int]:
+    """Where answers begin; several messages of the assistant on end are one."""
+    roles = [message.role for message in messages]
+    first = roles.index("user") if "user" in roles else len(roles)
+    return [at for at in range(first + 1, len(roles)) if roles[at] == "assistant" != roles[at - 1]]
 
 
 def _told(message: Message) -> bytes:

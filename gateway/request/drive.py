@@ -105,9 +105,9 @@ async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
             await second.aclose()
             job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
     if held is not None and held.given_up:
-        job.cascade.given_up(call, held, trial.tally.best_usage)
+        await job.cascade.given_up(call, held, trial.tally.best_usage)
     else:
-        job.cascade.answered(trial.call)
+        await job.cascade.answered(trial.call)
     return trial.given_up
 
 
@@ -200,7 +200,7 @@ async def send_kept(call: Call, job: Drive) -> None:
     job.out.flush()
     await job.out.finish()
     job.books.spoke(job.out.begun_at or 0.0)
-    job.cascade.answered(call)
+    await job.cascade.answered(call)
 
 
 def book(call: Call, job: Drive, tally: Tally) -> None:

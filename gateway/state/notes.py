@@ -1,7 +1,7 @@
 """Words under opaque keys, for a while: what one gateway process leaves for whoever gets the next request."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 MOST_NOTES = 100_000
@@ -14,12 +14,16 @@ class Notes(Protocol):
         """Whether other processes read them."""
         ...
 
-    async def read(self, key: str) -> str:
-        """The word, or "" where there is none."""
+    async def read(self, keys: Sequence[str]) -> str:
+        """The word under the first of the keys that has one, or ""."""
         ...
 
-    def leave(self, key: str, word: str, for_s: float) -> None:
+    def post(self, key: str, word: str, for_s: float) -> None:
         """`word` in place of what was there. Nobody waits until others know."""
+        ...
+
+    async def tell(self, key: str, word: str, for_s: float) -> None:
+        """The same; others know then, where the store is not away or late."""
         ...
 
 
@@ -36,12 +40,23 @@ class MemoryNotes:
     def __len__(self) -> int:
         return len(self._notes)
 
-    async def read(self, key: str) -> str:
-        word, ends_at = self._notes.get(key, ("", 0.0))
-        return word if ends_at > self._clock() else ""
+    async def read(self, keys: Sequence[str]) -> str:
+        return first_of([self.known(key) for key in keys])
 
-    def leave(self, key: str, word: str, for_s: float) -> None:
+    def known(self, key: str) -> str | None:
+        """None where nothing was left, or that was too long ago."""
+        word, ends_at = self._notes.get(key, ("", 0.0))
+        return word if ends_at > self._clock() else None
+
+    async def tell(self, key: str, word: str, for_s: float) -> None:
+        self.post(key, word, for_s)
+
+    def post(self, key: str, word: str, for_s: float) -> None:
         self._notes[key] = (word, self._clock() + for_s)
         self._notes.move_to_end(key)
         while len(self._notes) > self._most:
             self._notes.popitem(last=False)
+
+
+def first_of(words: Iterable[str | None]) -> str:
+    return next((word for word in words if word is not None), "")

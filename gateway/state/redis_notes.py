@@ -1,6 +1,8 @@
 """Words under opaque keys, shared by all gateway processes."""
 
-from gateway.state.notes import MemoryNotes
+from collections.abc import Sequence
+
+from gateway.state.notes import MemoryNotes, first_of
 from gateway.state.store import Store
 
 
@@ -13,15 +15,26 @@ class SharedNotes:
         self._store = store
         self._mirror = mirror
 
-    async def read(self, key: str) -> str:
+    async def read(self, keys: Sequence[str]) -> str:
         """What others left counts before our own, which may be older."""
-        found = await self._store.ask(lambda: self._store.lane.ask("GET", self._at(key)))
-        return await self._mirror.read(key) if found is None else bytes(found).decode("utf-8", "replace")
+        found = await self._store.ask(lambda: self._store.lane.ask("MGET", *map(self._at, keys)))
+        words = [
+            None if word is None else bytes(word).decode("utf-8", "replace") for word in found or [None] * len(keys)
+        ]
+        return first_of(
+            [self._mirror.known(key) if word is None else word for key, word in zip(keys, words, strict=True)]
+        )
 
-    def leave(self, key: str, word: str, for_s: float) -> None:
-        self._mirror.leave(key, word, for_s)
-        lasts_ms = max(1, round(for_s * 1_000))
-        self._store.post(lambda: self._store.lane.ask("SET", self._at(key), word, "PX", lasts_ms))
+    def post(self, key: str, word: str, for_s: float) -> None:
+        self._mirror.post(key, word, for_s)
+        self._store.post(lambda: self._set(key, word, for_s))
+
+    async def tell(self, key: str, word: str, for_s: float) -> None:
+        self._mirror.post(key, word, for_s)
+        await self._store.tell(lambda: self._set(key, word, for_s))
+
+    async def _set(self, key: str, word: str, for_s: float) -> None:
+        await self._store.lane.ask("SET", self._at(key), word, "PX", max(1, round(for_s * 1_000)))
 
     def _at(self, key: str) -> str:
         return f"{self._store.tag}:note:{key}"

