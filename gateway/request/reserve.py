@@ -10,8 +10,8 @@ import msgspec
 from backends.messages import ChatRequest, Usage
 from backends.upstream import Prepared
 from gateway.budgets.accounts import Whose, accounts_of
-from gateway.budgets.ledger import Ask, Ledger, Ticket
-from gateway.budgets.told import Budgeted, By
+from gateway.budgets.ledger import Answer, Ask, Ledger, Ticket
+from gateway.budgets.told import Budgeted
 from gateway.live.in_force import Live
 from gateway.live.replicas import Claim
 from gateway.request.identity import Principal
@@ -20,7 +20,7 @@ from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from policies.budgets.afford import Left, is_firm, of
 from policies.budgets.need import Use, need
-from policies.budgets.plan import Per
+from policies.budgets.plan import Budget, Per
 from policies.decide import decide
 from policies.decision import Call, Decision
 from policies.facts import Facts
@@ -51,12 +51,12 @@ async def reserve(
         with place_kept(live, judged, ledger):
             answer = await ledger.reserve(asks_of(policy, whose, judged.decision, judged.facts))
         if answer.ticket is not None:
-            books.budgeted = told_of(policy, judged, answer.by, began_at)
+            books.budgeted = told_of(policy, judged, answer, began_at)
             owner.holds(Reservation(ledger, answer.ticket, use, policy, judged.facts, books))
             break
         left = less(left, answer.left)
         judged = judged_with(live.policy, judged, left)
-        books.budgeted = told_of(policy, judged, answer.by, began_at)
+        books.budgeted = told_of(policy, judged, answer, began_at)
     return judged
 
 
@@ -116,19 +116,27 @@ def judged_with(policy: Policy, judged: Judged, left: Left) -> Judged:
     return replace(judged, decision=decision, snapshot=snapshot, took_us=took_us)
 
 
-def told_of(policy: Policy, judged: Judged, by: By, began_at: int) -> Budgeted:
+def told_of(policy: Policy, judged: Judged, answer: Answer, began_at: int) -> Budgeted:
     decision, refused = judged.decision, not isinstance(judged.decision.choice, Call)
     use = of(policy, decision, judged.facts)
     return Budgeted(
         budgets=tuple([budget.name for budget in policy.budgets]),
         result="refused" if refused else "downgraded" if decision.over_budget else "reserved",
-        by=by,
+        by=answer.by,
         spent=decision.over_budget,
         reserved_microusd=use.microusd,
         reserved_tokens=use.tokens,
+        taken={
+            budget.name: taken_of(budget, answer.left[budget.name]) for budget in policy.budgets if budget.per == "all"
+        },
         began_at=began_at,
         ended_at=time.time_ns(),
     )
+
+
+def taken_of(budget: Budget, left: int | None) -> float:
+    """The share of a budget that is taken, as far as it is known."""
+    return 1.0 if left is None else 1 - left / budget.at_once
 
 
 class Reservation:

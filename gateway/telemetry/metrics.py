@@ -166,6 +166,8 @@ class Metrics:
 
     def _budgeted(self, told: Budgeted) -> None:
         self._series[names.RESERVED].record(1, told.result, told.by)
+        for budget, share in told.taken.items():
+            self._series[names.BUDGET_TAKEN].show(100 * share, self._name("budgets", budget))
         if told.spent:
             self._series[names.TURNED_AWAY].record(1, self._name("budgets", told.spent), told.result)
 

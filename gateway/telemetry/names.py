@@ -323,6 +323,9 @@ RESERVED = Metric(
     "How many requests did budgets have room for, and by whose word?",
     (Label(BUDGET_RESULT, BUDGET_RESULTS), Label(BUDGET_BY, BUDGET_SAID_BY)),
 )
+BUDGET_TAKEN = Metric(
+    "router.budget.taken", "gauge", "percent", "How much of what everybody may spend is taken?", (BY_BUDGET,)
+)
 TURNED_AWAY = Metric(
     "router.budget.spent",
     "counter",
@@ -426,6 +429,7 @@ METRICS: tuple[Metric, ...] = (
     HEDGES,
     HEDGE_SPEND,
     RESERVED,
+    BUDGET_TAKEN,
     TURNED_AWAY,
     TRIED,
     TRIED_SPEND,
