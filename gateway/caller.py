@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from uvicorn._types import ASGISendEvent
+from uvicorn._types import ASGI3Application, ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -92,6 +92,13 @@ class Caller(RequestResponseCycle):
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
+
+    async def run_asgi(self, app: ASGI3Application) -> None:
+        """What is over goes at once: the scope has the client, the client the scope, and circles wait for the collector."""
+        try:
+            await super().run_asgi(app)
+        finally:
+            del self.scope["extensions"]
 
     async def send(self, message: ASGISendEvent) -> None:
         """RFC 9112 section 6.1: no transfer coding for who does not know of any. What has no length ends with the connection;

@@ -191,6 +191,10 @@ class Exchange:
         finally:
             self._waiter = None
 
+    def let_go(self) -> None:
+        """Nothing comes any more: the parser knows this exchange, which is not to wait for the collector of cycles."""
+        del self._parser
+
     def discard(self, when_over: Callable[[], None]) -> None:
         """Drop what is still to come; `when_over` is called once at the end of it."""
         self._pieces.clear()

@@ -40,7 +40,9 @@ class Pool:
 
     def release(self, connection: Connection, *, keep: bool) -> None:
         """Give back what `acquire` gave, exactly once."""
-        connection.exchange = None
+        exchange, connection.exchange = connection.exchange, None
+        if exchange is not None:
+            exchange.let_go()
         if keep and not connection.closed:
             connection.idle_since = self._loop.time()
             self._idle.append(connection)

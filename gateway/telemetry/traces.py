@@ -131,13 +131,10 @@ class RequestTrace:
     def attempt(self, call: Call, number: int, predicted_tokens: int | None) -> "AttemptTrace":
         before = self.attempts[-1] if self.attempts else None
         dialect = self._tracing.dialects.get(call.model, "openai_chat")
-        attempt = AttemptTrace(self, call, number, predicted_tokens, before, dialect)
+        attempt = AttemptTrace((self._id, self._state, self.taken), call, number, predicted_tokens, before, dialect)
         if len(self.attempts) < MOST_ATTEMPTS:
             self.attempts.append(attempt)
         return attempt
-
-    def headers(self, span_id: int) -> dict[str, str]:
-        return context.told(self._id, span_id, self._state, sampled=self.taken)
 
     def settle(self, settlement: Settlement) -> bool:
         self.ended_at, self.settlement = time.time_ns(), settlement
@@ -183,20 +180,20 @@ class AttemptTrace:
     """One try, with its link to the one before it, which is told when it is begun: what became of that one is known then."""
 
     __slots__ = (
-        "_request", "before", "call", "dialect", "ended", "ended_at", "first_content_s", "link", "number",
+        "_within", "before", "call", "dialect", "ended", "ended_at", "first_content_s", "link", "number",
         "predicted_tokens", "resends", "span_id", "started_at", "usage",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0917  one attempt
         self,
-        request: RequestTrace,
+        within: tuple[int, str, bool],
         call: Call,
         number: int,
         predicted_tokens: int | None,
         before: "AttemptTrace | None",
         dialect: str,
     ) -> None:
-        self._request = request
+        self._within = within
         self.call = call
         self.number = number
         self.predicted_tokens = predicted_tokens
@@ -223,7 +220,10 @@ class AttemptTrace:
 
     def headers(self) -> dict[str, str]:
         """The trace context for the upstream; an engine in this process needs none."""
-        return {} if attributes.is_local(self.call) else self._request.headers(self.span_id)
+        if attributes.is_local(self.call):
+            return {}
+        trace_number, state, is_sampled = self._within
+        return context.told(trace_number, self.span_id, state, sampled=is_sampled)
 
     def first_content(self, after_s: float) -> None:
         self.first_content_s = after_s
