@@ -1,6 +1,7 @@
 """A policy as deciding uses it: compiled, frozen, with every target solved. It does not know the file it came from."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -148,7 +149,7 @@ class Affinity(msgspec.Struct, frozen=True):
     spread_after: int = 1
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
+class Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that deciding needs. `hash` is 16 hex digits of the SHA-256 of the file's text.
 
     `headers_read` are the request's side values (lower-case names) that the routes look at. `difficulty` is None when
@@ -196,22 +197,22 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         found = [model for part in (self, *self.arms.values()) for model in part.models.values()]
         return tuple([model for i, model in enumerate(found) if model not in found[:i]])
 
-    @property
+    @cached_property
     def moves_conversations(self) -> bool:
         """Whether a later turn has to know of an escalation."""
         return any(plan.moves == "conversation" and plan.under > 0 for plan in self.escalations.values())
 
-    @property
+    @cached_property
     def keeps_tiers(self) -> bool:
         """Whether a process that decided a turn by another line should be heard of it."""
         return self.may_move == "up" and any(r.choose is not None and r.choose.adapts for r in self.routes)
 
-    @property
+    @cached_property
     def watches_agents(self) -> bool:
         """Whether it matters that an agent is stuck."""
         return any(plan.stuck_turns for plan in self.escalations.values())
 
-    @property
+    @cached_property
     def units(self) -> frozenset[Unit]:
         """What experiments go by, of what a request does not say by itself."""
         return frozenset([experiment.unit for experiment in self.experiments]) - {"tenant"}

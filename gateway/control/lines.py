@@ -115,7 +115,10 @@ class Lines:
 
 def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
     """How many wait at the decision's place by then; the oldest go."""
-    waiting = kept.setdefault(place_of(arm_of(decision.assignments), decision.route), deque(maxlen=MOST_A_LOOK))
+    place = place_of(arm_of(decision.assignments), decision.route) if decision.assignments else decision.route
+    waiting = kept.get(place)
+    if waiting is None:
+        waiting = kept[place] = deque(maxlen=MOST_A_LOOK)
     waiting.append(one)
     return len(waiting)
 
