@@ -186,7 +186,7 @@ def _shadow_row(shadow: Shadow) -> tuple[str, str, str, str, str, str]:
         shadow.to,
         f"{100 * shadow.sample:g}%" + (f", {100 * shadow.answer_twice:g}% twice" if shadow.answer_twice else ""),
         "free" if cap is None else f"${cap / 1e6:g}",
-        ", ".join(shadow.compare),
+        ", ".join([*shadow.compare, *([f"judge {shadow.judge.model}"] if shadow.judge is not None else [])]),
     )
 
 

@@ -70,8 +70,8 @@ class NarrowResponse:
         """Raises TransportError, for an answer that does not end as well."""
         if not self._rest:
             self._rest = memoryview(await self._inner.read())
-        if self._rest:
-            await asyncio.sleep(self._turns.wait_s(asyncio.get_running_loop().time()))
+        if self._rest and (wait_s := self._turns.wait_s(asyncio.get_running_loop().time())) > 0:
+            await asyncio.sleep(wait_s)
         bite, self._rest = bytes(self._rest[:BITE_BYTES]), self._rest[BITE_BYTES:]
         self._left -= len(bite)
         if self._left < 0:
