@@ -15,7 +15,7 @@ from policies.experiments import trial as trials
 from policies.experiments.assign import draw
 from policies.experiments.enrol import Ramps
 from policies.experiments.evidence import Value
-from policies.experiments.plan import Experiment
+from policies.experiments.plan import REST, Experiment
 from policies.experiments.standing import Standing
 from policies.experiments.trial import Exposure, Trial
 
@@ -201,10 +201,12 @@ class Bench:
                 self.chapters[exposure.experiment] = msgspec.structs.replace(chapter, trial=grown)
 
     def _remember(self, event: Over) -> None:
-        if not event.exposures:
+        """Who was not drawn would crowd out those who were."""
+        drawn = tuple([exposure for exposure in event.exposures if exposure.variant != REST])
+        if not drawn:
             return
         key = event.tenant, event.request_id
-        self._recent[key] = Recent(event.exposures)
+        self._recent[key] = Recent(drawn)
         if event.waits:
             self._awaited.append((event.at + AGAIN_WITHIN_S, key))
         if len(self._recent) > self._most:

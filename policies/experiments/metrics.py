@@ -25,6 +25,10 @@ MEASURED: Mapping[str, Metric] = {
 """error_rate: no answer, or one that was cut; abandon_rate: the client left; task_success: of what callers judged, was good and
 needed no correction; feedback_score: their score between 0 and 1."""
 
+LATER = frozenset(("success", "score", "regenerated"))
+"""Sources of which a request says nothing when it is over: they are told of those alone that are remembered, which whoever was
+not drawn is not."""
+
 TIMES = ("ttft", "tpot", "duration")
 """Of these there are quantiles too."""
 

@@ -8,6 +8,7 @@ from policies.experiments import evidence as ev
 from policies.experiments import paired, sample_ratio
 from policies.experiments.assign import draw, shares
 from policies.experiments.evidence import Evidence, Value
+from policies.experiments.metrics import LATER
 from policies.experiments.paired import Paired
 from policies.experiments.plan import REST, Experiment, Guardrail, Metric
 from policies.experiments.sample_ratio import Shares
@@ -94,8 +95,14 @@ def measured(trial: Trial, experiment: Experiment, exposure: Exposure, values: M
         for metric in metrics_of(experiment):
             _see(metrics, key(treatment, metric.name), drawn, values.get(metric.source), exposure)
         for rail in experiment.watch:
-            _see(watched, key(treatment, rail.name), drawn, values.get(rail.metric.source), exposure)
+            found, source = key(treatment, rail.name), rail.metric.source
+            _see(watched, found, beside_drawn(drawn) if source in LATER else drawn, values.get(source), exposure)
     return msgspec.structs.replace(trial, metrics=metrics, watched=watched)
+
+
+def beside_drawn(drawn: Draw) -> Draw:
+    """Compared with who was drawn alone."""
+    return drawn if drawn.among is None else msgspec.structs.replace(drawn, among=None)
 
 
 def compared(trial: Trial, experiment: Experiment, change: Mapping[str, float], control: Mapping[str, float]) -> Trial:

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -84,6 +85,23 @@ def test_who_was_left_out_is_in_no_mean_and_no_sample_ratio():
     assert late.rates is not None
     assert (late.rates.treat_count, late.rates.control_count) == (75, 225)
     assert {side.count for side in (cost.scores.treat, cost.scores.control)} == {75}
+
+
+def test_what_is_told_later_is_told_of_who_was_drawn_so_nobody_else_is_compared():
+    """The rest's would be missing, and the chance of the canary among all would be that of nobody."""
+    again = rail("regenerate_rate", Margin(plus=0.01))
+    watching = msgspec.structs.replace(ROLLOUT, watch=(again, ROLLOUT.watch[0]))
+    state = trial.begin(watching)
+    for number in range(60):
+        one = exposure((CANARY, CONTROL)[number % 2], 0.05)
+        state = trial.measured(state, watching, one, {"regenerated": float(number % 7 == 0), "error": 0.0})
+    draw = next(trial.draws(watching, exposure(CANARY, 0.05)))[1]
+
+    assert (draw.chance, trial.beside_drawn(draw).chance) == (0.05, 0.5)
+    alone = ev.begin(again.metric, ALPHA, again.margin, once=True)
+    for number in range(60):
+        alone = ev.see(alone, Draw(number % 2 == 0, 0.5, 0.5), float(number % 7 == 0))
+    assert state.watched["canary/regenerate_rate"].rates == alone.rates
 
 
 def test_a_ramp_does_not_change_what_scores_weigh():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from experiment_world import Clock, Requests, policy
 
-from gateway.experiments.bench import Bench, Over, Pair, Shadowed
+from gateway.experiments.bench import Bench, Over, Pair, Shadowed, Told
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.keeper import Keeper
 from gateway.experiments.shelf import Order, Shelf
@@ -314,3 +314,20 @@ async def test_resumed_after_a_rollback_all_gateways_begin_with_new_evidence(clo
         assert (chapter(keeper).standing.state, chapter(keeper).standing.round) == ("running", 1)
         assert chapter(keeper).whole.requests == {}
         assert keeper.ramps["next"][-1]["canary"] == 0.25
+
+
+def test_who_was_not_drawn_is_not_remembered_so_those_who_were_can_still_be_judged() -> None:
+    chosen, bench = policy(POLICY), Bench(most=4)
+    bench.load(chosen.experiments, {}, 0.0)
+    chances = {"control": 0.25, "canary": 0.25, "rest": 0.5}
+
+    def over(number: int, variant: str) -> Over:
+        one = Exposure("next", variant, f"u{number}", chances)
+        return Over(at=0.0, tenant="t", request_id=f"r{number}", exposures=(one,), values={"error": 0.0}, waits=True)
+
+    bench.take([over(0, "canary"), *[over(number, "rest") for number in range(1, 40)]], 0.0)
+    bench.take([Told("t", "r0", {"abandoned": 1.0}), Told("t", "r7", {"abandoned": 1.0})], 1.0)
+
+    left = bench.chapters["next"].trial.watched["canary/left"].rates
+    assert left is not None
+    assert (left.treat_events, left.treat_count, left.control_count) == (1.0, 1.0, 0.0)
