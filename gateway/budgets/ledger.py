@@ -7,6 +7,7 @@ while the store is away, and what was then taken is told when it is back.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import floor
 from typing import NamedTuple
 
 from gateway.budgets.accounts import Whose
@@ -60,6 +61,20 @@ class Answer(NamedTuple):
     ticket: Ticket | None
     left: Mapping[str, int | None]
     by: By
+
+
+ROUNDED = 0.001
+"""What flows back is told to so much, either way."""
+
+
+def left_of(budget: Budget, taken: float) -> int:
+    """Never more than what the store would give: who is refused is told of less than was asked for.
+
+    >>> from policies.budgets.plan import Budget
+    >>> left_of(Budget(name="b", per="all", unit="tokens", limit=60, period="min", at_once=60), 12.0)
+    47
+    """
+    return floor(budget.at_once - taken - (ROUNDED if budget.flow else 0))
 
 
 class Ledger:
@@ -149,7 +164,7 @@ class Ledger:
         left: dict[str, int | None] = {}
         for entry, taken in zip(ticket.entries, word.amounts, strict=True):
             entry.page.account = told(self._now(), taken + self._shared.owed(entry.key))
-            left[entry.budget.name] = int(entry.budget.at_once - (taken - entry.asked * word.taken))
+            left[entry.budget.name] = left_of(entry.budget, taken - entry.asked * word.taken)
         ticket.is_open = word.taken
         return Answer(ticket if word.taken else None, left, "store")
 

@@ -33,9 +33,14 @@ def afforded(policy: Policy, decision: Decision, facts: Facts, left: Left, *, no
     firm = next((budget for budget in spent if not budget.downgrade_to), None)
     if firm is not None or facts.requested != AUTO:
         return refused(policy, decision, firm or spent[0], facts, left, now=now, why="" if firm else NAMED)
-    lesser = again(only(policy, decision, cheapest(policy, spent, facts)))
+    model = cheapest(policy, spent, facts)
+    lesser = again(only(policy, decision, model))
     if isinstance(lesser.choice, Reject):
-        why = f"{spent[0].downgrade_to} cannot answer instead: {lesser.choice.message}"
+        if lesser.choice.code == "unavailable":
+            return nobody(
+                decision, spent[0], Reject("unavailable", f"{called(spent[0])} is spent; {lesser.choice.message}")
+            )
+        why = f"{model} cannot answer instead: {lesser.choice.message}"
         return refused(policy, decision, spent[0], facts, left, now=now, why=why)
     lesser = downgraded(lesser, decision, spent[0], left)
     firm = next(lacking(policy, lesser, facts, left), None)
@@ -106,8 +111,11 @@ def downgraded(lesser: Decision, before: Decision, by: Budget, left: Left) -> De
 def refused(
     policy: Policy, decision: Decision, by: Budget, facts: Facts, left: Left, *, now: float, why: str = ""
 ) -> Decision:
-    """Nobody is asked."""
-    fault = reject(by, of(policy, decision, facts).of(by), left[by.name], now, why)
+    """Nobody is asked, and when there is room again is told."""
+    return nobody(decision, by, reject(by, of(policy, decision, facts).of(by), left[by.name], now, why))
+
+
+def nobody(decision: Decision, by: Budget, fault: Reject) -> Decision:
     return msgspec.structs.replace(
         decision,
         steps=(fault,),

@@ -152,6 +152,19 @@ def test_a_lesser_model_that_cannot_answer_leaves_nobody():
     assert "small cannot answer instead: maximum context length is 1000 tokens" in decision.choice.message
 
 
+def test_a_lesser_model_that_is_down_is_no_reason_to_wait_for_the_next_day():
+    policy = load().policy
+    down = {
+        "small": (ReplicaState(replica="http://a/v1", ready=False),),
+        "large": (ReplicaState(replica="http://b/v1"),),
+    }
+
+    choice = decide(policy, ASKED, UNKNOWN, Snapshot(replicas=down, now=NOON, budgets={"tenant-day": 0})).choice
+
+    assert (choice.code, choice.again_in_s) == ("unavailable", None)
+    assert choice.message.startswith("budget tenant-day ($50/day for each tenant) is spent; no replica is ready: small")
+
+
 def test_who_names_a_model_is_refused_rather_than_given_another():
     decision = decided(Facts(prompt_tokens=100, requested="large"), tenant_day=0)
 
