@@ -51,6 +51,7 @@ class SharedBudgets:
             return await self._store.ask(work)
         finally:
             is_waiting = False
+            self._tell()
 
     def owe(self, change: Change) -> None:
         """To be taken, or given back, soon; nobody waits for it, and nothing refuses it."""
