@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+from faults.ways_to_ask import WAYS, Way
 from servers.plain_client import connected, head
 from servers.running_gateway import RunningGateway, running_gateway
 from upstreams.fake_upstream import (
@@ -320,3 +322,21 @@ async def test_what_would_be_raced_is_told_beforehand(tmp_path: Path) -> None:
 
     assert "hedge     after 0.02 s of silence http://127.0.0.1:" in streamed
     assert "hedge     nobody is asked as well: an answer that leaves in one piece is not raced" in whole
+
+
+@pytest.mark.parametrize("way", WAYS[:3], ids=lambda way: way.name)
+async def test_the_client_of_any_dialect_hears_one_voice_and_one_end(way: Way, tmp_path: Path) -> None:
+    async with pair(tmp_path) as world, httpx.AsyncClient(timeout=20) as client:
+        world.save_up()
+        asked = {**way.body, "model": "auto", "stream": True}
+        answering = asyncio.create_task(client.post(f"{world.gateway.base}{way.path}", json=asked))
+        await world.words.until(2)
+        world.words.turns[1].set()
+        answer = await answering
+        await world.until_closed(0)
+
+    assert answer.status_code == 200
+    assert sum(answer.content.count(end) for end in way.ends) == 1
+    assert answer.content.count(way.well) == 1
+    assert b'"1"' in answer.content
+    assert b'"0"' not in answer.content
