@@ -23,7 +23,7 @@ from gateway.state.shared_work import SharedWork
 from gateway.state.store import Store
 
 FRESH = itertools.count()
-SCRIPTS_OR_READS = {"EVALSHA", "EVAL", "GET", "HGETALL", "PING"}
+SCRIPTS_OR_READS = {"EVALSHA", "EVAL", "GET", "MGET", "HGETALL", "PING"}
 
 
 class Heard:
@@ -74,8 +74,9 @@ async def everything(store: Store, blocks: Sequence[bytes]) -> None:
     await evidence.tell("e", b"part", b"standing")
     await evidence.hear("e")
     notes = SharedNotes(store, MemoryNotes(time.monotonic))
-    notes.leave("key", "word", 60)
-    await notes.read("key")
+    await notes.tell("key", "word", 60)
+    notes.post("other", "word", 60)
+    await notes.read(["key", "other"])
     await SharedPurse(store).take("cap", 20_000, 1, 10)
     await SharedBudgets(store, "me").take([Change("k", 1.0, 10, 0.0, time.time() + 60, True)], lambda _: None)
 
