@@ -1,5 +1,7 @@
 """Words that speak of the answer and of who gives it, not of what is asked; and the words that hold English together."""
 
+from classifiers.lexicon import GROUPS
+
 _APPEAL = (
     # the answer, the work on it, the question itself
     "answer answers answering reply response respond solution solutions solve solving result results output work working "
@@ -67,3 +69,6 @@ ADDRESS = frozenset(_ADDRESS.split())
 
 PLAIN = frozenset(_PLAIN.split())
 """Words that no sentence of English does long without, and those that say little by themselves."""
+
+GREETS = GROUPS["greeting"] | {"good", "afternoon", "there", "yep", "yeah", "you"}
+"""What a greeting is made of."""

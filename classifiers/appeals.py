@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from classifiers.appeal_tokens import Token, Tokens
-from classifiers.appeal_words import ADDRESS, STARTS
+from classifiers.appeal_words import ADDRESS, GREETS, STARTS
 from classifiers.sense import content, open_sense
 
 _END_CHARS = 4096  # of a long text only so much at either end is looked at
@@ -22,6 +22,7 @@ _SALAD = 4  # so many tokens in which hardly a word holds English together
 _SALAD_OF_WORDS = 9  # the same inside a sentence and of words alone, for names come in rows too
 _ODD = 0.4
 _YOU = ("you", "your", "please")
+_GREETING_TOKENS, _TASK_WORDS = 4, 2
 _SENTENCE_TOKENS = 64  # what is longer asks something
 _PERIODS, _REPEATS = range(1, 25), 3
 
@@ -103,7 +104,7 @@ def _appeal(tokens: Tokens) -> int:
             begins = start
         if token.new_line or _STRONG.search(before.text):
             break
-    return begins
+    return many if _is_the_task(tokens, begins) else begins
 
 
 def _opening(tokens: Tokens) -> int:
@@ -118,7 +119,14 @@ def _foreign_end(tokens: Tokens) -> int:
     """Where the last sentence begins if it has nothing of what the rest is about, and means to speak of the answer."""
     many = len(tokens)
     begins = next((at for at in range(many - 1, max(0, many - _SENTENCE_TOKENS), -1) if _parts(tokens, at)), 0)
-    return begins if begins and _is_foreign(tokens, begins, many) else many
+    return begins if begins and not _is_the_task(tokens, begins) and _is_foreign(tokens, begins, many) else many
+
+
+def _is_the_task(tokens: Tokens, begins: int) -> bool:
+    """Where nothing but a greeting stands before it, what has words of its own: "Hello! I need a proof that the series …"."""
+    if begins > _GREETING_TOKENS or any(tokens[at].word not in GREETS for at in range(begins)):
+        return False
+    return sum(token.kind == "word" for token in tokens.part(begins, len(tokens))) >= _TASK_WORDS
 
 
 def _foreign_opening(tokens: Tokens) -> int:

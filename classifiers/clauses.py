@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from classifiers.appeal_tokens import Tokens
+from classifiers.appeal_words import GREETS
 from classifiers.lexicon import GROUPS
 from classifiers.reading_words import FORM, HOW, MANNER, ORDERS, QUESTION, REPLY, SKIPPED, STANDS_FOR
 from classifiers.sense import content
@@ -17,26 +18,31 @@ _STOP = re.compile(r"[.!?…][)\]\"']*$")
 _BRACKETS = "([{<"
 _FEWEST_WORDS = 3
 _FORM_WITHIN = 7
-_TALK = frozenset(("give", "suggest", "tell", "say", "make", "good", "yep", "yeah"))
-_LIGHT = QUESTION | GROUPS["light_task"] | GROUPS["greeting"] | _TALK
+_TALK = frozenset(("give", "suggest", "tell", "say", "make", "for", "that"))
 _JOINING = "with using in under from as like while plus and because since then including along"
 _VERBS, _SAYS_HOW, _OF_IT = ORDERS | MANNER, MANNER | HOW, REPLY | STANDS_FOR | {"your"}
 _TELLS = FORM | _VERBS
 _WORD, _PARTS = re.compile(r"[^\W\d_]+"), re.compile(r"[,;:|(\[{<–—]| -")
 _JOINS = frozenset(_JOINING.split())
+_LIGHT = QUESTION | GROUPS["light_task"] | _TALK
 
 
 def may_have_clause(asked: str) -> bool:
     """Whether it opens with what asks for little, and goes on with something that might be one. Some 5 us."""
     words = _WORD.findall(asked.lower())
-    if next((word for word in words if word not in SKIPPED), "") not in _LIGHT:
+    opens = next((word for word in words if word not in SKIPPED), "")
+    if opens not in _LIGHT and opens not in GREETS:
         return False
-    return bool(_PARTS.search(asked)) or not _TELLS.isdisjoint(words[2:])
+    return bool(_PARTS.search(asked)) or not _TELLS.isdisjoint(words[1:])
 
 
 def clause(tokens: Tokens) -> int:
-    """Where such a clause begins in what asks for little: as early as can be; all of the text where there is none."""
+    """Where such a clause begins in what asks for little: as early as can be; all of the text where there is none. Behind a
+    greeting that goes on with something else it begins at once."""
     many = len(tokens)
+    greets = next((at for at in range(many) if tokens[at].word and tokens[at].word not in GREETS), many)
+    if greets and greets < many - 1 and tokens[greets].word not in _LIGHT:
+        return greets if _is_how(tokens, greets) else many
     begins = next((at for at in range(many - 1, 0, -1) if _STOP.search(tokens[at - 1].text)), 0)
     return next((at for at in range(begins + 1, many - 1) if _may_begin(tokens, at) and _is_how(tokens, at)), many)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from classifiers.appeal_tokens import Token, Tokens
-from classifiers.appeal_words import ADDRESS, APPEAL, PLAIN
+from classifiers.appeal_words import ADDRESS, APPEAL, GREETS, PLAIN
 from classifiers.appeals import without_appeals
 from classifiers.clauses import clause, may_have_clause
 from classifiers.heads.inputs import Floats
@@ -40,9 +40,8 @@ _FEWEST_WORDS = 3
 _GREETING_CHARS = 40
 _STRANGE = re.compile(r"[^\w\s'’\"“”.,;:!?()-]|\w[^\w\s'’.-]\w|[^\W\d]\d|\d[^\W\d]")  # without one nothing is junk
 _MINE = frozenset(("my", "our", "i", "we"))
-_HELP = frozenset(("help", "assist", "advice", "look", "hello", "fellow", "morn", "even", "afternoon", "everyone"))
+_HELP = frozenset(("help", "assist", "advice", "look", "hello", "fellow", "everyone"))
 _JUNK = 0.4  # of what follows the first strange thing
-_GREETS = GROUPS["greeting"] | {"good", "afternoon", "there", "yep", "yeah"}
 _MANNER_FROM_WORDS = 5  # "prove it" may be all that is asked; who says at length how, says how
 _OPENING_TOKENS = 64  # what is told at more length before it asks belongs to it
 _WORD = re.compile(r"[^\W\d_]+")
@@ -87,7 +86,7 @@ def core(asked: str) -> str:
 
 
 def _only_greets(text: str) -> bool:
-    return len(text) <= _GREETING_CHARS and _GREETS.issuperset(_WORD.findall(text.lower()))
+    return len(text) <= _GREETING_CHARS and GREETS.issuperset(_WORD.findall(text.lower()))
 
 
 def _without_clause(asked: str) -> str:
@@ -108,7 +107,7 @@ def _before_junk(tokens: Tokens) -> str:
     if asks and not _refers(tokens.text(0, asks)):
         return tokens.text(0, asks)
     greets = next(
-        (at for at in range(min(end, _FEWEST_WORDS)) if tokens[at].word not in _GREETS), min(end, _FEWEST_WORDS)
+        (at for at in range(min(end, _FEWEST_WORDS)) if tokens[at].word not in GREETS), min(end, _FEWEST_WORDS)
     )
     return tokens.text(0, greets) if greets else ""
 
@@ -168,7 +167,7 @@ def _is_other(tokens: Tokens, part: tuple[int, int], rest: tuple[int, int]) -> b
     """Whether the rest asks something, and of nothing that the part speaks of. "Please help." asks for what is told of me."""
     mine = not _MINE.isdisjoint(_WORD.findall(tokens.text(*part).lower()))
     about = content(tokens.text(*rest))
-    if mine and about <= _HELP:
+    if mine and (about <= _HELP or _only_greets(tokens.text(*rest))):
         return False
     return _asks(tokens, *rest) and not content(tokens.text(*part)) & about
 

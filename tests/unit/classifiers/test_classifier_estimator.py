@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from classifiers.artefact import Artefact
 from classifiers.embed import EmbedderFailed
 from classifiers.estimator import Estimator
+from classifiers.packing import unpack_static
 from classifiers.question import Question
+from classifiers.static import open_static
 from classifiers.turns import MAX_TURNS
 
 EASY, HARD = "say hello to everyone", "prove the theorem by induction"
@@ -143,3 +146,15 @@ async def test_closing_closes_the_embedder(trained: Artefact, embedder):
     await Estimator(trained, closing).aclose()
 
     assert closing.closed
+
+
+async def test_numbers_for_a_log_hold_the_static_vector_too(trained: Artefact, embedder):
+    estimator = Estimator(trained, embedder())
+    await estimator.estimate(Question((EASY,)), 5)
+
+    told = estimator.numbers(Question((EASY,)))()
+
+    assert told is not None
+    static = unpack_static([told])
+    assert static is not None
+    assert np.allclose(static[0], open_static().vector(EASY), atol=1e-3)
