@@ -11,7 +11,7 @@ from policies.policy import Affinity, Route
 from policies.snapshot import ReplicaState
 from policies.terms.affinity import affinity
 from policies.terms.again import again
-from policies.terms.cost import Rates, charge, expected_output, rates
+from policies.terms.cost import PREFILL_TOKENS_PER_S, Rates, charge, expected_output, rates
 from policies.terms.price import price
 from policies.terms.wait import wait
 
@@ -69,7 +69,7 @@ def weigh(
     weighed = []
     for at, state in enumerate(states):
         saved = affinity(exchange, rate, held[at], why)
-        needless = again(exchange, rate, longest - held[at], crowd)
+        needless = again(exchange, rate, longest - held[at], crowd, line(state))
         queued = wait(exchange, state.queued_tokens, prompt_tokens - held[at], slow[at])
         total = money.microusd + saved.microusd + needless.microusd + queued.microusd
         weighed.append(
@@ -86,6 +86,11 @@ def slowness(states: Sequence[ReplicaState]) -> Sequence[float]:
         return [1.0] * len(states)
     times = [fastest / (state.prefill_tokens_per_s or fastest) for state in states]
     return [time if time > ALIKE else 1.0 for time in times]
+
+
+def line(state: ReplicaState) -> float:
+    """Seconds until what is queued there is computed."""
+    return state.queued_tokens / (state.prefill_tokens_per_s or PREFILL_TOKENS_PER_S)
 
 
 def crowd_at(state: ReplicaState, spread_after: int) -> int:

@@ -4,23 +4,28 @@ from policies.catalogue import Price
 from policies.terms.affinity import worth
 from policies.terms.cost import PREFILL_TOKENS_PER_S, Cost, Rates
 
-OTHERS_WAIT = 20.0
-"""Seconds that all others are taken to wait for each second of work that need not be done. In theory 1 / (1 - load)^2 and
-more: the busier a fleet, the dearer needless work. One number between 10 and 30 does as well at every load and needs no
-gauge."""
+OTHERS_WAIT = 10.0
+"""Seconds that all others are taken to wait for each second of work that need not be done, where nobody stands in line."""
+
+WAIT_IN_LINE = 10.0
+"""And as many more for each second that the line is long there: all who stand in it wait longer, and so do those who come
+before it is gone. In theory arrivals per second / (1 - load)."""
 
 NOTHING_AGAIN = Cost(0.0, "no longer prefix elsewhere")
 
 
-def again(rates: Rates, rate: Price, missing_tokens: int, crowd: int = 1) -> Cost:
-    """OTHERS_WAIT · lambda_t · seconds for `missing_tokens` that another replica of the model has, and this one has not.
+def again(rates: Rates, rate: Price, missing_tokens: int, crowd: int = 1, line_s: float = 0.0) -> Cost:
+    """(OTHERS_WAIT + WAIT_IN_LINE · line) · lambda_t · seconds for `missing_tokens` that another replica of the model has, and
+    this one has not. `line_s`: how long a prompt waits here before its turn.
 
     Where a `crowd` of prompts is under way that all begin so, it is no needless work: computed here once, it serves as many.
     Then all of its worth is given back but the share of one of them.
 
     >>> rates, price = Rates(bad_answer=0.0, second=100.0), Price()
     >>> again(rates, price, 200)
-    Cost(microusd=200.0, why='200 tokens computed again, which another replica has')
+    Cost(microusd=100.0, why='200 tokens computed again, which another replica has')
+    >>> again(rates, price, 200, line_s=2.0).microusd
+    300.0
     >>> again(rates, price, 200, crowd=5)
     Cost(microusd=-8.0, why='200 tokens computed once more, for 5 prompts that begin so')
     """
@@ -29,7 +34,5 @@ def again(rates: Rates, rate: Price, missing_tokens: int, crowd: int = 1) -> Cos
     if crowd > 1:
         gained = worth(rates, rate, missing_tokens) * (1 - 1 / crowd)
         return Cost(-gained, f"{missing_tokens} tokens computed once more, for {crowd} prompts that begin so")
-    seconds = missing_tokens / PREFILL_TOKENS_PER_S
-    return Cost(
-        OTHERS_WAIT * rates.second * seconds, f"{missing_tokens} tokens computed again, which another replica has"
-    )
+    seconds = (OTHERS_WAIT + WAIT_IN_LINE * line_s) * missing_tokens / PREFILL_TOKENS_PER_S
+    return Cost(rates.second * seconds, f"{missing_tokens} tokens computed again, which another replica has")

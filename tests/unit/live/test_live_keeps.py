@@ -48,6 +48,21 @@ def test_a_beginning_that_all_share_says_little_of_what_is_behind_it():
     assert with_long.believed(20_000) < 0.5 * 20_000
 
 
+def test_what_comes_true_at_times_counts_less_than_what_comes_true_in_part():
+    at_times = after(*[(10_000, 10_000), (10_000, 0)] * 200)
+    in_part = after(*[(10_000, 5_000)] * 400)
+
+    assert 2_300 < at_times.believed(10_000) < 3_000
+    assert 4_800 < in_part.believed(10_000) < 5_300
+
+
+def test_what_is_believed_of_long_matches_is_learnt_from_long_ones_and_is_no_less_than_of_their_beginnings():
+    mixed = after(*[(900, 900), (900, 900), (20_000, 900)] * 100)
+
+    assert mixed.believed(900) == 900
+    assert 900 < mixed.believed(20_000) < 3_000
+
+
 @given(st.integers(256, 100_000), st.integers(0, 100_000))
 def test_a_server_that_says_it_reused_more_than_it_was_sent_gains_nothing_by_it(predicted: int, more: int) -> None:
     assert (
