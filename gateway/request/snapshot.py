@@ -139,7 +139,7 @@ def _state(replica: Replica, measured: Prepared | None, seen: Seen) -> ReplicaSt
         sent_tokens=sent,
         prefill_tokens_per_s=replica.prefills.tokens_per_s,
         knows_residency=known is not None,
-        alike=_alike(replica, measured, sent) + seen.alike.get(replica.name, 0),
+        alike=(_alike(replica, measured, sent) if sent else 0) + seen.alike.get(replica.name, 0),
     )
 
 
