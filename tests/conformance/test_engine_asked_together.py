@@ -13,8 +13,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from engine.stub_models import PrefixModel, StubVocabulary
-from test_engine_cases_over_http import House, Seen, batch_of, house
+from engine.stub_models import StubVocabulary
+from test_engine_cases_over_http import House, Seen, SlowModel, batch_of, house
 
 from backends.engine.draft.ngram import NgramDrafter
 
@@ -34,7 +34,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
 
 def drawn(random: Random) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "max_tokens": random.randint(1, 24),
+        "max_tokens": random.randint(1, 60),
         "temperature": random.choice([0, 0.7, 1.5]),
         "seed": random.choice([0, -5, 42, 2**63 - 1]),
     }
@@ -114,11 +114,11 @@ async def test_whatever_is_asked_together_is_answered_alike_with_drafts_and_with
     vocabulary = StubVocabulary({token: f"{token} " for token in range(8)}, eos=random.choice([None, 7]))
     found = []
 
-    for name, drafter, blocks in (("plain", None, 512), ("drafts", NgramDrafter(), 512), ("few", NgramDrafter(), 12)):
+    for name, drafter, blocks in (("plain", None, 512), ("drafts", NgramDrafter(), 512), ("few", NgramDrafter(), 10)):
         (tmp_path / name).mkdir()
 
         def build(drafter: NgramDrafter | None = drafter, blocks: int = blocks) -> Any:
-            return batch_of(PrefixModel(blocks=blocks, vocab_size=8, sharpness=1.5), vocabulary, drafter)
+            return batch_of(SlowModel(blocks=blocks, vocab_size=8, sharpness=1.5), vocabulary, drafter)
 
         async with house(build, vocabulary, tmp_path / name) as here:
             found.append(await answers(here, bodies))
