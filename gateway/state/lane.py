@@ -15,7 +15,7 @@ from gateway.state.link import DEADLINE_S, Link
 TOGETHER = 64
 """Questions of one exchange."""
 
-LABOUR = 256
+LABOUR = 128
 """Of one exchange, of what takes the server long: whoever asks next waits for no more. Learning a block is 1."""
 
 Word = str | bytes | int

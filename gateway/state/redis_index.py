@@ -12,7 +12,7 @@ from gateway.state.residency import MARK_BYTES, MAX_HOLDERS, MAX_TTL_S, MOST_BLO
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
-SLICE = 256
+SLICE = 128
 """Blocks that one call learns."""
 
 
