@@ -42,35 +42,38 @@ def clause(tokens: Tokens) -> int:
     many = len(tokens)
     greets = next((at for at in range(many) if tokens[at].word and tokens[at].word not in GREETS), many)
     if greets and greets < many - 1 and tokens[greets].word not in _LIGHT:
-        return greets if _is_how(tokens, greets) else many
+        return greets if _is_how(tokens, greets, parted=tokens[greets].word in _SAYS_HOW) else many
     begins = next((at for at in range(many - 1, 0, -1) if _STOP.search(tokens[at - 1].text)), 0)
-    return next((at for at in range(begins + 1, many - 1) if _may_begin(tokens, at) and _is_how(tokens, at)), many)
+    return next((at for at in range(begins + 1, many - 1) if _is_clause(tokens, at)), many)
 
 
-def _may_begin(tokens: Tokens, at: int) -> bool:
-    return _is_parted(tokens, at) or tokens[at].word in _JOINS
+def _is_clause(tokens: Tokens, at: int) -> bool:
+    parted = _is_parted(tokens, at)
+    return (parted or tokens[at].word in _JOINS) and _is_how(tokens, at, parted=parted)
 
 
 def _is_parted(tokens: Tokens, at: int) -> bool:
     return bool(_PARTED.search(tokens[at - 1].text)) or tokens[at].text[0] in _BRACKETS
 
 
-def _is_how(tokens: Tokens, at: int) -> bool:
+def _is_how(tokens: Tokens, at: int, *, parted: bool) -> bool:
     words = [token.word for token in tokens.part(at, len(tokens)) if token.word]
     if len(words) < _FEWEST_WORDS:
         return False
-    if not (_tells_form(words) or _orders_it(words) or (_is_parted(tokens, at) and words[0] in _SAYS_HOW)):
+    if not (_tells_form(words, parted) or _orders_it(words, parted) or (parted and words[0] in _SAYS_HOW)):
         return False
     text = tokens.text(at, len(tokens))
     return "?" not in text and not any(map(str.isdigit, text)) and not content(text) & content(tokens.text(0, at))
 
 
-def _tells_form(words: Sequence[str]) -> bool:
-    """Joined on, and soon it names a form that an answer has: a proof, a style, rigour."""
-    return words[0] in _JOINS and not FORM.isdisjoint(words[1:_FORM_WITHIN])
+def _tells_form(words: Sequence[str], parted: bool) -> bool:
+    """Joined on or parted, and soon it names a form that an answer has: a proof, a style, rigour."""
+    return (parted or words[0] in _JOINS) and not FORM.isdisjoint(words[1:_FORM_WITHIN])
 
 
-def _orders_it(words: Sequence[str]) -> bool:
-    """An order about the answer: "derive it from …", "and prove your answer …"."""
+def _orders_it(words: Sequence[str], parted: bool) -> bool:
+    """An order about the answer: "derive it from …", "and prove your answer …"; parted, whatever the verb: "cast it as …"."""
+    if parted and words[1] in STANDS_FOR:
+        return True
     verb, *follow = [word for word in words if word not in SKIPPED]
     return verb in _VERBS and not _OF_IT.isdisjoint(follow[:3])

@@ -1,7 +1,7 @@
 """Written before the rules that they are held against, by somebody who knew the rules of then; none is there for one of them.
 
 `SENTENCES`, `JOINED` and `OPENINGS` were measured before there was a rule for clauses (JOINED moved 52 %) and after it,
-`CLAUSES` were written before that rule and measured once.
+`CLAUSES` were written before that rule and measured with it (18 %) and after it was widened.
 """
 
 SENTENCES = (
@@ -78,3 +78,19 @@ CLAUSES = (
     "{}, no hand-waving, every lemma proved",
 )
 """Joined to a question without a full stop, as JOINED."""
+
+MORE_CLAUSES = (
+    "{}, treated with the full apparatus of functional analysis",
+    "{}, offering an epsilon-delta argument for each assertion",
+    "{} - reduce it to SAT and discuss the certificate",
+    "{}, which our theorem prover must accept",
+    "{} for a panel of string theorists",
+    "{}, keeping to the conventions of Bourbaki",
+    "{}; what follows has to satisfy a formal-methods auditor",
+    "{} given a lossy asynchronous network with Byzantine nodes",
+    "{}, complete with pseudo-code, invariants and a termination proof",
+    "{}, in light of the Riemann hypothesis",
+    "{} (level: postdoctoral researcher in quantum information)",
+    "{}, as part of a seminar on ergodic theory",
+)
+"""Others, written before the rule was widened (behind a comma any verb, any form of answer), measured with it alone."""
