@@ -180,13 +180,10 @@ class Batch:
     def _forward(self, chunks: list[Chunk]) -> Logits:
         started = self._clock()
         logits = self._model.forward(ragged(chunks))
-        if self._costs is not None and self._is_watched and all(chunk.count == 1 for chunk in chunks):
+        is_watched = self.speculator is None or self.speculator.is_watching
+        if self._costs is not None and is_watched and all(chunk.count == 1 for chunk in chunks):
             self._costs.observe(sum(chunk.rows for chunk in chunks), self._clock() - started)
         return logits
-
-    @property
-    def _is_watched(self) -> bool:
-        return self.speculator is None or self.speculator.is_watching
 
     def _commit(self, chunks: list[Chunk], logits: Logits) -> list[Output]:
         largest = logits.argmax(axis=1).tolist()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 CROWD = 4
 """From so many sequences on a look takes a share of a step that shows, and what one of them gains the others do not."""
 SHARE = 0.002
-"""Of a crowd's time, for looks and drafts that have not paid."""
+"""Of a crowd's time, for looks that have not paid."""
 SHARE_OF_FEW = 0.01
 """The same of fewer sequences."""
 CREDIT = 8
@@ -24,8 +24,10 @@ SLOWEST = 2.0
 
 @dataclass(slots=True)
 class Looks:
-    """An account in seconds. `waited` counts steps since the last look, the one that is planned included."""
+    """An account in seconds. `each_s` is what it takes to look at one sequence, `look_s` what the last look was charged;
+    `waited` counts steps since then, the one that is planned included."""
 
+    each_s: float = 0.0
     look_s: float = 0.0
     waited: int = 0
     _owed_s: float = 0.0
@@ -44,12 +46,13 @@ class Looks:
 
     def book(self, took_s: float, many: int, step_s: float) -> None:
         """A look at so many sequences is over, whose plain step takes `step_s`."""
-        if self.look_s:
-            took_s = self.look_s + LEARN * (min(took_s, SLOWEST * self.look_s) - self.look_s)
-        self.look_s = took_s
-        self._owed_s -= self.waited * self._paid_s
+        each_s = took_s / many
+        if self.each_s:
+            each_s = self.each_s + LEARN * (min(each_s, SLOWEST * self.each_s) - self.each_s)
+        self.each_s, self.look_s = each_s, each_s * many
+        owed_s = self._owed_s - self.waited * self._paid_s
         self._paid_s = step_s * (SHARE if many >= CROWD else SHARE_OF_FEW)
-        self._owed_s = max(self._owed_s, -CREDIT * took_s) + took_s
+        self._owed_s = max(owed_s, -CREDIT * self.look_s) + self.look_s
         self.waited, self._has_news = 0, False
 
     def pay(self, seconds: float) -> None:
