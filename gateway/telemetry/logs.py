@@ -33,13 +33,12 @@ class RequestLog:
 
     def settled(self, settlement: Settlement, trace_id: str) -> None:
         """Raises OSError or ValueError when the line cannot be written."""
-        clean = self._redactor.clean
-        fields = {
-            name: clean(value) if type(value) is str and value and name not in OURS else value
-            for name, value in line(settlement, trace_id).items()
-        }
-        text = self._render({**fields, "event": "request", "timestamp": timestamp()})
-        self._out.write(text + "\n")
+        clean, fields = self._redactor.clean, line(settlement, trace_id)
+        for name, value in fields.items():
+            if type(value) is str and value and name not in OURS:
+                fields[name] = clean(value)
+        fields["event"], fields["timestamp"] = "request", timestamp()
+        self._out.write(self._render(fields) + "\n")
         self._out.flush()
 
 
