@@ -181,8 +181,9 @@ class Label(msgspec.Struct, frozen=True):
     of_policy: Literal["", "routes", "models", "replicas", "experiments", "variants", "shadows", "budgets"] = ""
 
 
-class Metric(msgspec.Struct, frozen=True):
-    """One metric by its OpenTelemetry name. `question` is what an operator asks it."""
+class Metric(msgspec.Struct, frozen=True, eq=False):
+    """One metric by its OpenTelemetry name. `question` is what an operator asks it. Each is written once, so it is known by
+    identity: to hash its labels and buckets takes longer than to count."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
