@@ -4,7 +4,7 @@ from policies.catalogue import Price
 from policies.terms.affinity import worth
 from policies.terms.cost import PREFILL_TOKENS_PER_S, Cost, Rates
 
-OTHERS_WAIT = 10.0
+OTHERS_WAIT = 12.0
 """Seconds that all others are taken to wait for each second of work that need not be done, where nobody stands in line."""
 
 WAIT_IN_LINE = 10.0
@@ -23,9 +23,9 @@ def again(rates: Rates, rate: Price, missing_tokens: int, crowd: int = 1, line_s
 
     >>> rates, price = Rates(bad_answer=0.0, second=100.0), Price()
     >>> again(rates, price, 200)
-    Cost(microusd=100.0, why='200 tokens computed again, which another replica has')
+    Cost(microusd=120.0, why='200 tokens computed again, which another replica has')
     >>> again(rates, price, 200, line_s=2.0).microusd
-    300.0
+    320.0
     >>> again(rates, price, 200, crowd=5)
     Cost(microusd=-8.0, why='200 tokens computed once more, for 5 prompts that begin so')
     """

@@ -342,12 +342,12 @@ def test_queued_work_outweighs_a_shorter_resident_prefix() -> None:
     holder = ReplicaState(replica="w1", resident_tokens=512, queued_tokens=256)
     assert replicas(holder, idle, facts=facts, price=0) == "w1"
     assert replicas(msgspec.structs.replace(holder, queued_tokens=5_000), idle, facts=facts, price=0) == "w1"
-    assert replicas(msgspec.structs.replace(holder, queued_tokens=6_000), idle, facts=facts, price=0) == "w2"
+    assert replicas(msgspec.structs.replace(holder, queued_tokens=7_000), idle, facts=facts, price=0) == "w2"
 
 
 @pytest.mark.parametrize(("line", "chosen"), [(0, "w2"), (40_000, "w1")])
 def test_needless_work_is_dearer_the_longer_the_line_is_where_it_would_stand(line: int, chosen: str) -> None:
-    holder = ReplicaState(replica="w1", resident_tokens=1000, queued_tokens=line + 12_000)
+    holder = ReplicaState(replica="w1", resident_tokens=1000, queued_tokens=line + 15_000)
     other = ReplicaState(replica="w2", queued_tokens=line)
     assert replicas(holder, other, facts=Facts(prompt_tokens=5000), price=0) == chosen
 
