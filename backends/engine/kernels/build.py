@@ -35,8 +35,8 @@ class NativeUnavailable(RuntimeError):
 
 
 def user_cache() -> Path:
-    """Where builds, and sizes that were measured, are kept unless told otherwise: in the home directory, or with temporary files
-    where there is none."""
+    """Where builds, and sizes that were measured, are kept unless told otherwise: in the home directory, or with temporary
+    files where there is none."""
     try:
         return Path.home() / ".cache" / "turnout" / "kernels"
     except RuntimeError:
