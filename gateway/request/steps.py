@@ -42,7 +42,9 @@ def _step(calls: Sequence[Mapping[str, Any]], results: Mapping[str, str]) -> Ite
 
 def _asked(call: Mapping[str, Any]) -> str:
     """The same for the same call, however its arguments are spaced and ordered."""
-    function = call.get("function") or {}
+    function = call.get("function")
+    if not isinstance(function, Mapping):  # a custom tool's call: alike with the same input
+        return _digest(repr([call[key] for key in sorted(call) if key != "id"]))
     arguments = function.get("arguments") or ""
     with suppress(msgspec.DecodeError, TypeError, UnicodeError, RecursionError):  # else as it was written
         arguments = msgspec.json.encode(msgspec.json.decode(arguments), order="deterministic").decode()

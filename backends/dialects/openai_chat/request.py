@@ -78,6 +78,8 @@ def _joined(parts: list[Part], at: str) -> str:
 
 def _tool_call(call: dict[str, Any], at: str) -> Mapping[str, Any]:
     function = call.get("function")
+    if not isinstance(call.get("id"), str | None):
+        raise RequestFault(f"{at}.id must be a string.", f"{at}.id")
     if call.get("type", "function") == "function":
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise RequestFault(f"{at}.function needs a name.", f"{at}.function.name")

@@ -63,6 +63,7 @@ def test_a_broken_body_is_refused(raw: bytes, param: str | None) -> None:
             {"messages": [{"role": "assistant", "tool_calls": [{"function": {}}]}]},
             "messages[0].tool_calls[0].function.name",
         ),
+        ({"messages": [{"role": "assistant", "tool_calls": [{**CALL, "id": {}}]}]}, "messages[0].tool_calls[0].id"),
         ({"temperature": 2.5}, "temperature"),
         ({"temperature": "warm"}, "temperature"),
         ({"top_p": -0.1}, "top_p"),

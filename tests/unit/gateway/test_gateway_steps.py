@@ -128,6 +128,7 @@ def test_reminders_beside_results_are_no_question() -> None:
         [{"id": "c0", "type": "function", "function": {"name": "f", "arguments": "{not json"}}],
         [{"id": "c0", "type": "function", "function": {"name": "f", "arguments": ""}}],
         [{"id": "c0", "type": "custom", "custom": {"name": "f", "input": "x"}}],
+        [{"id": "c0", "type": "custom", "function": "x"}],
     ],
 )
 def test_calls_of_any_shape_are_told_apart_or_taken_alike_and_never_in_the_way(calls: list[dict[str, Any]]) -> None:
