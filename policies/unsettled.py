@@ -34,9 +34,13 @@ def left_open(field: Field, span: Span) -> tuple[int, ...]:
 
 
 def open_past(policy: Policy, choose: Choose, span: Span) -> Iterator[int]:
-    """The earlier prefixes whose floor differs between the ends."""
+    """The earlier prefixes whose floor differs between the ends, whatever floor those before them set."""
+    places = range(len(choose.among))
     for at, (low, high) in enumerate(zip(span.low.earlier, span.high.earlier, strict=True)):
-        if tiers(choose, policy.models, (low,)) != tiers(choose, policy.models, (high,)):
+        if any(
+            tiers(choose, policy.models, (low,), place) != tiers(choose, policy.models, (high,), place)
+            for place in places
+        ):
             yield at
 
 

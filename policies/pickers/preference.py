@@ -48,13 +48,15 @@ def before_all(own: Preference, taken: Moved) -> Preference:
 
 def by_difficulty(policy: Policy, choose: Choose, facts: Facts, estimate: Estimate, taken: Moved | None) -> Preference:
     """Unsure models first, else those that the conversation may be on, else all alike."""
-    known = tiers(choose, policy.models, estimate.earlier)
-    if policy.may_move == "up" and facts.was_on in choose.among:
-        known = [max([choose.among.index(facts.was_on), *known])]
     place = choose.among.index(taken.model) if taken is not None and taken.model in choose.among else None
     if place is not None:
-        known = [max([place, *known])]
         policy = bound(policy)
+    climbs = policy.may_move == "up" and policy.stay_with != "model"
+    known = tiers(choose, policy.models, estimate.earlier, (place or 0) if climbs else None)
+    if policy.may_move == "up" and facts.was_on in choose.among:
+        known = [max([choose.among.index(facts.was_on), *known])]
+    if place is not None:
+        known = [max([place, *known])]
     home = place_of_home(policy.may_move, known)
     found = from_home(policy, choose, estimate, known, home)
     if home and (policy.may_move == "up" or place is not None):

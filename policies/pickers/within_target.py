@@ -15,31 +15,46 @@ def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, fl
         return None
 
 
-def tier(choose: Choose, chance: Mapping[str, float], loss: float, costs: Mapping[str, float] | None = None) -> int:
-    """Place in the ladder of the model with the least cost + loss, in units of the reference. Ties go down."""
+def tier(
+    choose: Choose, chance: Mapping[str, float], loss: float, costs: Mapping[str, float] | None = None, floor: int = 0
+) -> int:
+    """Place in the ladder of the model with the least cost + loss, in units of the reference, none of those below `floor`.
+    Ties go down."""
     costs = costs or choose.relative_cost
-    losses = [costs[m] + loss * (1 - chance[m]) for m in choose.among]
-    return losses.index(min(losses))
+    losses = [costs[m] + loss * (1 - chance[m]) for m in choose.among[floor:]]
+    return floor + losses.index(min(losses))
 
 
-def tiers(choose: Choose, models: Mapping[str, Model], earlier: Sequence[Mapping[str, float]]) -> list[int]:
+def tiers(
+    choose: Choose,
+    models: Mapping[str, Model],
+    earlier: Sequence[Mapping[str, float]],
+    climbing_from: int | None = None,
+) -> list[int]:
     """The tier of each earlier prefix of a conversation, oldest first; those that lack a head are left out, and those without
     any chances were in doubt, so that the model for doubt was asked.
 
     How long they were and where the line was when they were decided is not known any more. None of them counts for less
-    than it may have counted for then.
+    than it may have counted for then. `climbing_from` is where one that is never let down stood at the least: whoever may
+    not have the lowest tier does not always take the next one.
     """
     if not earlier:
         return []
-    known = [(p_good, chances(choose, models, p_good)) for p_good in earlier]
-    doubt = choose.among.index(choose.when_unsure)
+    found, floor = list[int](), climbing_from or 0
+    for p_good in earlier:
+        chance = chances(choose, models, p_good)
+        if chance is None and p_good:
+            continue
+        at = max(choose.among.index(choose.when_unsure), floor) if chance is None else tier_then(choose, chance, floor)
+        found.append(at)
+        floor = floor if climbing_from is None else at
+    return found
+
+
+def tier_then(choose: Choose, chance: Mapping[str, float], floor: int = 0) -> int:
+    """The highest that it may have been, wherever the line was and whatever the request was made of."""
     line, costs = choose.line, [choose.relative_cost, *extremes(choose)]
-    then = [(loss, cost) for loss in {line.loss, line.loss_before} for cost in costs]
-    return [
-        doubt if chance is None else max(tier(choose, chance, loss, cost) for loss, cost in then)
-        for p_good, chance in known
-        if chance is not None or not p_good
-    ]
+    return max(tier(choose, chance, loss, cost, floor) for loss in {line.loss, line.loss_before} for cost in costs)
 
 
 def extremes(choose: Choose) -> Iterator[Mapping[str, float]]:

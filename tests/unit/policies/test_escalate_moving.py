@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from deciding_world import LARGE, MEDIUM, SMALL, choose, model, policy, world
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from policies.decide import decide
@@ -107,6 +107,7 @@ TURNS = st.lists(st.tuples(CHANCE, CHANCE, CHANCE, st.booleans()), min_size=2, m
 
 @settings(max_examples=150, deadline=None)
 @given(TURNS, st.sampled_from(["tier", "model"]), st.sampled_from(["up", "never"]))
+@example([(0.5, 0.5, 0.5, False), (0.40625, 0.125, 0.75, False), (0.5, 0.5, 0.5, False)], "tier", "up")
 def test_nobody_comes_down_whatever_is_escalated_and_however_hard_turns_are(
     turns: list[tuple[float, float, float, bool]], stay_with: StayWith, may_move: MayMove
 ) -> None:
