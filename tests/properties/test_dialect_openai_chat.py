@@ -89,6 +89,16 @@ def test_what_is_rendered_is_read_back_with_one_role_and_one_finish_for_each_cho
         assert [c["finish_reason"] for c in mine] == [None] * (len(mine) - 1) + ["stop"]
 
 
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5))
+def test_a_choice_without_an_index_is_the_first_one(words: list[str]) -> None:
+    relay = Relay("m", choices=1, shows_usage=False, keeps_stop=False)
+    chunks = [{"choices": [{"delta": {"role": "assistant", "content": word}}]} for word in words]
+    chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    shown = [json.loads(wire.data) for chunk in chunks for wire in relay.push(msgspec.json.encode(chunk))]
+    assert [choice["index"] for one in shown for choice in one["choices"]] == [0] * len(chunks)
+    assert relay.is_whole
+
+
 @given(st.lists(st.binary(max_size=30) | JSON.map(lambda value: json.dumps(value).encode()), max_size=6))
 def test_an_upstream_that_talks_nonsense_is_refused_without_a_traceback(events: list[bytes]) -> None:
     relay = Relay("m", choices=1, shows_usage=True, keeps_stop=False)

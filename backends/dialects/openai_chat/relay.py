@@ -19,6 +19,7 @@ from backends.messages import Event, Usage, Wire
 
 _NOTHING = msgspec.Raw()
 _NULL = msgspec.Raw(b"null")
+_UNSAID = -1  # clients accumulate by index: one that the upstream leaves out is put in
 _SILENT = frozenset((b"", b"null", b'""', b"[]"))
 _HEAD = ("id", "object", "created", "model", "system_fingerprint")
 
@@ -45,7 +46,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    index: int = 0
+    index: int = _UNSAID
     delta: _Delta | None = None
     finish_reason: str | None = None
 
@@ -133,7 +134,7 @@ class Relay:
     def _is_plain(self, choice: _Choice) -> bool:
         if choice.delta is None or choice.index in self._finished or bytes(choice.delta.tool_calls) not in _SILENT:
             return False
-        if choice.finish_reason == "":
+        if choice.finish_reason == "" or choice.index == _UNSAID:
             return False
         has_role = bytes(choice.delta.role) == b'"assistant"'
         if has_role is (choice.index in self._begun) or (not has_role and bytes(choice.delta.role)):
