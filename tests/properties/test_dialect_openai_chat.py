@@ -92,7 +92,8 @@ def test_what_is_rendered_is_read_back_with_one_role_and_one_finish_for_each_cho
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5))
 def test_a_choice_without_an_index_is_the_first_one(words: list[str]) -> None:
     relay = Relay("m", choices=1, shows_usage=False, keeps_stop=False)
-    chunks = [{"choices": [{"delta": {"role": "assistant", "content": word}}]} for word in words]
+    said = [{"delta": {"role": "assistant", "content": word}} for word in words]
+    chunks: list[dict[str, Any]] = [{"choices": [choice]} for choice in said]
     chunks.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
     shown = [json.loads(wire.data) for chunk in chunks for wire in relay.push(msgspec.json.encode(chunk))]
     assert [choice["index"] for one in shown for choice in one["choices"]] == [0] * len(chunks)
