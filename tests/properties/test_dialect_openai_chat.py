@@ -120,6 +120,12 @@ def test_an_answer_that_is_no_answer_is_refused_without_a_traceback(value: Any) 
     assert json.loads(body)["model"] == "m"
 
 
+def test_a_choice_without_an_index_is_the_one_that_its_place_says() -> None:
+    said = [{"message": {"role": "assistant", "content": word}, "finish_reason": "stop"} for word in ("a", "b")]
+    body, _ = correct_whole(json.dumps({"choices": said}).encode(), "m", keeps_stop=False)
+    assert json.loads(body)["choices"] == [{**choice, "index": at} for at, choice in enumerate(said)]
+
+
 DELTAS = st.fixed_dictionaries(
     {},
     optional={

@@ -223,3 +223,12 @@ def test_a_whole_answer_passes_with_the_catalogues_name(text: str) -> None:
     assert json.loads(completion.body()) == {**answer, "model": "m"}
     assert usage is None
     assert heard(body).text == text
+
+
+def test_a_choice_without_an_index_is_the_one_that_its_place_says() -> None:
+    said = [{"text": word, "finish_reason": "stop"} for word in ("a", "b")]
+    asked = json.dumps({"choices": said}).encode()
+    told, _ = correct_completion(asked, "m")
+    [wire] = CompletionRelay("m", choices=2, shows_usage=False).push(asked)
+    for body in (told, wire.data):
+        assert json.loads(body)["choices"] == [{**choice, "index": at} for at, choice in enumerate(said)]

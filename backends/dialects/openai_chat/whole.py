@@ -18,6 +18,7 @@ class _Message(msgspec.Struct):
 
 class _Choice(msgspec.Struct):
     message: _Message
+    index: int | None = None
 
 
 class _Answer(msgspec.Struct):
@@ -50,10 +51,20 @@ def _corrected(body: bytes, model: str, keeps_stop: bool) -> tuple[bytes, Usage 
     if not answer.choices:
         raise AnswerError("the upstream's answer has no choices")
     fields["model"] = msgspec.Raw(msgspec.json.encode(model))
-    if any(bytes(choice.message.tool_calls) not in (b"", b"null", b"[]") for choice in answer.choices):
-        choices = [_with_calls(choice, keeps_stop) for choice in msgspec.json.decode(fields["choices"])]
+    if not all(map(_is_plain, answer.choices)):
+        raw = msgspec.json.decode(fields["choices"])
+        choices = [_with_index(at, _with_calls(choice, keeps_stop)) for at, choice in enumerate(raw)]
         fields["choices"] = msgspec.Raw(msgspec.json.encode(choices))
     return msgspec.json.encode(fields), read_usage(bytes(answer.usage)) if bytes(answer.usage) else None
+
+
+def _is_plain(choice: _Choice) -> bool:
+    return choice.index is not None and bytes(choice.message.tool_calls) in (b"", b"null", b"[]")
+
+
+def _with_index(at: int, choice: dict[str, Any]) -> dict[str, Any]:
+    """Where an upstream leaves it out, a choice is the one that its place says."""
+    return {**choice, "index": at} if choice.get("index") is None else choice
 
 
 def _with_calls(choice: dict[str, Any], keeps_stop: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ PATH = "/completions"
 
 _NOTHING = msgspec.Raw()
 _NULL = msgspec.Raw(b"null")
+_UNSAID = -1
 _SILENT = frozenset((b"", b"null", b'""'))
 _HEAD = ("id", "object", "created", "model", "system_fingerprint")
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -21,7 +22,7 @@ _CHOICES = msgspec.json.Decoder(list[dict[str, Any]])
 
 
 class _Choice(msgspec.Struct):
-    index: int = 0
+    index: int = _UNSAID
     text: msgspec.Raw = _NOTHING
     finish_reason: str | None = None
 
@@ -132,4 +133,13 @@ def _read(data: bytes) -> tuple[_Answer, dict[str, msgspec.Raw]]:
         raise AnswerError(f"what the upstream says is no text_completion: {error}") from None
     if bytes(answer.error) not in _SILENT:
         raise reported_error(bytes(answer.error), 502)
+    if any(choice.index == _UNSAID for choice in answer.choices or ()):
+        return _numbered(fields)
     return answer, fields
+
+
+def _numbered(fields: dict[str, msgspec.Raw]) -> tuple[_Answer, dict[str, msgspec.Raw]]:
+    """Where an upstream leaves its index out, a choice is the one that its place says."""
+    choices = [{"index": at, **choice} for at, choice in enumerate(_CHOICES.decode(fields["choices"]))]
+    told = {**fields, "choices": msgspec.Raw(msgspec.json.encode(choices))}
+    return _ANSWER.decode(msgspec.json.encode(told)), told
