@@ -105,7 +105,8 @@ def _message(fault: ErrorDetails, root: Node, path: Path) -> str:
 
 def _words(fault: ErrorDetails) -> list[str]:
     expected = str(fault.get("ctx", {}).get("expected", ""))
-    return [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
+    words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
+    return [{"True": "true", "False": "false"}.get(word, word) for word in words]
 
 
 def _other_key(root: Node, path: Path) -> str:

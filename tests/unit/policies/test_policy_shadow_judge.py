@@ -55,7 +55,7 @@ def test_a_judge_stands_among_the_rungs_and_is_none_of_them():
         ("of: chat", "of: [chat, medium]", "has medium judge its own answers"),
         ("can: [json_schema]", "can: [tools]", "which must be able to write json_schema"),
         ("limits: {cost: $1/day}", "limits: {queue: 4}", "needs limits: {cost: $5/day} or another amount: medium has"),
-        ("both_orders: true", "both_orders: false", "both_orders"),
+        ("both_orders: true", "both_orders: false", "both_orders should be true"),
         ("of: 20%", "of: 20", "unit"),
         ("[exact, ", "[exact, {judge: medium, of: 5%}, ", "has two judges"),
         ("[exact, ", "[exat, ", 'did you mean "exact"?'),
