@@ -10,6 +10,7 @@ from backends.messages import ChatRequest
 from gateway.decisions.asked import Asked
 from gateway.errors import BadRequest, Draining, Internal, Left, RouterError
 from gateway.house import Gateway
+from gateway.live.in_force import Live
 from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
 from gateway.request.carried import behind_others, with_head
@@ -130,47 +131,65 @@ class ChatEndpoint:
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
     ) -> Drive:
-        live, world, books = owner.live, self._gateway.world, visit.books
+        live = owner.live
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
-        judged = await judge(live, request, principal, visit.headers, world, books.request_id)
-        arm = live.arm(judged.decision.assignments)
-        if arm.policy.budgets:
-            ledger, headers = self._gateway.budgets, visit.headers
-            judged = await reserve(live, request, principal, headers, judged, ledger=ledger, owner=owner, books=books)
+        judged = await self._judge(visit, request, principal, owner)
         visit.judged, visit.experiments = judged, live.policy.experiments
+        arm = live.arm(judged.decision.assignments)
+        owner.answer_by(arm)
         if self._gateway.shadows is not None:
             visit.drawn = self._gateway.shadows.drawn(live, visit, request, judged, principal.salt)
-        live = arm
-        owner.answer_by(live)
         if self._gateway.decisions is not None:
-            visit.asked = self._gateway.decisions.asked(request, principal, live.estimator)
-        ear = joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None)
-        books.decided(judged.decision)
-        if judged.turn is not None and (past := past_of(live.policy, judged)) != Past():
+            visit.asked = self._gateway.decisions.asked(request, principal, arm.estimator)
+        self._note(visit, judged, arm)
+        return self._job(visit, request, principal, owner, out, judged=judged, total_at=total_at)
+
+    async def _judge(self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner) -> Judged:
+        """Decided, within its budgets where there are any."""
+        live, books, headers = owner.live, visit.books, visit.headers
+        judged = await judge(live, request, principal, headers, self._gateway.world, books.request_id)
+        if not live.arm(judged.decision.assignments).policy.budgets:
+            return judged
+        ledger = self._gateway.budgets
+        return await reserve(live, request, principal, headers, judged, ledger=ledger, owner=owner, books=books)
+
+    def _note(self, visit: Visit, judged: Judged, arm: Live) -> None:
+        """The books, the conversation, the lines and the trace learn what was decided."""
+        visit.books.decided(judged.decision)
+        if judged.turn is not None and (past := past_of(arm.policy, judged)) != Past():
             judged.turn.leave(past)
         self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
         visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
-        affinity = Affinity(live, world.residency, principal.is_relayed)
-        cascade = Cascade(live.policy, request, judged, world.escalations, books)
-        hedges = world.hedges if live.policy.resilience.hedge is not None else None
-        retries, budget = None, live.policy.resilience.retry_budget
+
+    def _job(
+        self,
+        visit: Visit,
+        request: ChatRequest,
+        principal: Principal,
+        owner: Owner,
+        out: Egress,
+        *,
+        judged: Judged,
+        total_at: float,
+    ) -> Drive:
+        live, world, books = owner.live, self._gateway.world, visit.books
+        budget = live.policy.resilience.retry_budget
         if budget is not None:
-            retries = world.retries
-            retries.came(budget)
+            world.retries.came(budget)
         return Drive(
             live,
             request,
             principal.salt,
             judged,
-            affinity,
+            Affinity(live, world.residency, principal.is_relayed),
             owner,
             out,
             books,
-            cascade,
+            Cascade(live.policy, request, judged, world.escalations, books),
             total_at,
-            ear=ear,
-            hedges=hedges,
-            retries=retries,
+            ear=joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None),
+            hedges=world.hedges if live.policy.resilience.hedge is not None else None,
+            retries=world.retries if budget is not None else None,
         )
 
     def _egress(self, visit: Visit, request: ChatRequest) -> Egress:
