@@ -13,14 +13,17 @@ T = TypeVar("T")
 Deadline = tuple[float, Kind]
 """An instant of the loop's clock, and how its passing is called."""
 
+LAST_LOOK_S = 0.001
+"""A deadline that has passed leaves time for one more look at what has come."""
+
 
 class Clocks:
     """Made when the attempt starts. The connect clock is the transport's: only it knows when a connection stands.
 
     `deadline()` is asked for once per event and then used for every read until that event came, so that comments
-    between events do not push it. Time in which nobody waits for the upstream does not count as a gap. One timer serves
-    the whole attempt: a deadline that was pushed is noticed when it rings, so waiting for an event sets none. `stop()` it
-    at the end.
+    between events do not push it. Time in which nobody waits for the upstream does not count as a gap, nor does time in
+    which our own loop stood still. One timer serves the whole attempt: a deadline that was pushed is noticed when it rings,
+    so waiting for an event sets none. `stop()` it at the end.
     """
 
     def __init__(self, limits: TimeLimits, *, streams: bool) -> None:
@@ -34,6 +37,7 @@ class Clocks:
         self._waiter: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = inf
+        self._passed_at = inf
         self._rang = False
 
     def spoke(self) -> None:
@@ -86,14 +90,20 @@ class Clocks:
 
     def _ring_at(self, at: float) -> None:
         self.stop()
-        self._timer, self._rings_at = self._loop.call_at(at, self._ring), at
+        self._timer, self._rings_at = self._loop.call_at(at, self._ring), max(at, self._loop.time())
 
     def _ring(self) -> None:
+        """Timers ring before sockets are read: who was late to ring has not read what came meanwhile."""
+        now, (at, _) = self._loop.time(), self._deadline
+        late_s = now - self._rings_at
         self._timer, self._rings_at = None, inf
         if self._waiter is None:
             return
-        if self._loop.time() < self._deadline[0]:
-            self._ring_at(self._deadline[0])
+        if now < at:
+            self._ring_at(at)
+        elif self._passed_at != at:
+            self._passed_at = at
+            self._ring_at(now + max(LAST_LOOK_S, late_s))
         else:
             self._rang = True
             self._waiter.cancel()

@@ -1,8 +1,10 @@
 """Deadlines of an attempt: each is called by its name, pushed ones cost no timer, and who cancels from outside is heard."""
 
 import asyncio
+import socket
 
 import pytest
+import uvloop
 
 from backends.errors import UpstreamError
 from backends.remote.clocks import Clocks
@@ -118,3 +120,25 @@ def test_a_failure_in_the_instant_of_the_ring_is_told_as_it_is() -> None:
         return asyncio.current_task().cancelling()
 
     assert run(work) == 0
+
+
+@pytest.mark.parametrize("new_loop", [CountedLoop, uvloop.new_event_loop])
+def test_what_came_while_our_own_loop_stood_still_is_read_and_no_silence(new_loop) -> None:
+    async def work(loop, ours, theirs):
+        clocks = Clocks(limits(gap_s=0.01), streams=True)
+        clocks.spoke()
+
+        def stands_still():
+            theirs.send(b"spoken")
+            until = loop.time() + 0.05
+            while loop.time() < until:
+                pass
+
+        loop.call_soon(stands_still)
+        return await clocks.wait(loop.sock_recv(ours, 6), clocks.deadline())
+
+    loop, (ours, theirs) = new_loop(), socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        assert loop.run_until_complete(work(loop, ours, theirs)) == b"spoken"
+    loop.close()
