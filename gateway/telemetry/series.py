@@ -44,12 +44,13 @@ class Spread:
         self.exemplars: dict[int, Exemplar] = {}
         self.total = 0.0
 
-    def record(self, amount: float) -> None:
-        self.counts[bisect_left(self.bounds, amount)] += 1
+    def record(self, amount: float, trace_id: str = "") -> None:
+        """`trace_id` of a trace that is an example of it."""
+        bucket = bisect_left(self.bounds, amount)
+        self.counts[bucket] += 1
         self.total += amount
-
-    def exemplify(self, amount: float, trace_id: str) -> None:
-        self.exemplars[bisect_left(self.bounds, amount)] = Exemplar(trace_id, amount, time.time())
+        if trace_id:
+            self.exemplars[bucket] = Exemplar(trace_id, amount, time.time())
 
     def numbers(self) -> Iterable[float]:
         """Of the lines: buckets, count, sum."""
@@ -75,18 +76,21 @@ class Series:
         """Add `amount` to a counter or gauge, or observe it in a histogram."""
         (self._cells.get(values) or self._cell(values)).record(amount)
 
-    def record_of_trace(self, amount: float, trace_id: str, *values: str) -> None:
-        """The same with a trace as an example of it, where `trace_id` is not ""."""
-        cell = self._cells.get(values) or self._cell(values)
-        cell.record(amount)
-        if trace_id and isinstance(cell, Spread):
-            cell.exemplify(amount, trace_id)
+    def number(self, *values: str) -> Number:
+        """The cell of a counter or a gauge."""
+        cell = self._cell(values)
+        assert isinstance(cell, Number), self._metric.name
+        return cell
+
+    def spread(self, *values: str) -> Spread:
+        """The cell of a histogram."""
+        cell = self._cell(values)
+        assert isinstance(cell, Spread), self._metric.name
+        return cell
 
     def show(self, level: float, *values: str) -> None:
         """Set a gauge."""
-        cell = self._cell(values)
-        assert isinstance(cell, Number)
-        cell.value = level
+        self.number(*values).value = level
 
     def only(self, *values: str) -> None:
         """Show 1 for this label set and nothing for any other."""

@@ -14,7 +14,8 @@ from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, estimate, fac
 
 from backends.messages import Usage
 from gateway.telemetry import names
-from gateway.telemetry.metrics import MAX_NAMES, Metrics
+from gateway.telemetry.labels import MAX_NAMES
+from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.series import MAX_SERIES
 from policies.decision import Call, Decision
 
