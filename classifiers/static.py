@@ -22,21 +22,24 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class StaticEmbedder:
-    """`rows` float32 [pieces, width]."""
+    """`numbers` int8 [pieces, width], `scale` float32 [pieces, 1]: a piece's vector is their product. It is made for the pieces
+    of a text alone, as the whole table would be four times as large.
+    """
 
     pieces: WordPieces
-    rows: Vectors
+    numbers: NDArray[np.int8]
+    scale: Vectors
 
     @property
     def width(self) -> int:
-        return int(self.rows.shape[1])
+        return int(self.numbers.shape[1])
 
     def vector(self, text: str) -> Vectors:
         """The unit vector of a text, float32 [width]; all zero where no piece of it is known."""
-        numbers = self.pieces.numbers(text)
-        if not numbers:
+        pieces = self.pieces.numbers(text)
+        if not pieces:
             return np.zeros(self.width, np.float32)
-        mean = self.rows[numbers].mean(0)
+        mean = (self.numbers[pieces] * self.scale[pieces]).mean(0)
         return np.asarray(mean / max(float(np.sqrt(mean @ mean)), _LEAST_NORM), np.float32)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
@@ -63,6 +66,5 @@ def open_static(path: Path = TABLE) -> StaticEmbedder:
     from safetensors.numpy import load as unpack
 
     parts = unpack(path.read_bytes())
-    pieces = parts["pieces"].tobytes().decode().split("\n")
-    rows = parts["numbers"].astype(np.float32) * parts["scale"].astype(np.float32)[:, None]
-    return StaticEmbedder(WordPieces({piece: at for at, piece in enumerate(pieces)}), rows)
+    pieces = WordPieces({piece: at for at, piece in enumerate(parts["pieces"].tobytes().decode().split("\n"))})
+    return StaticEmbedder(pieces, parts["numbers"].astype(np.int8), parts["scale"].astype(np.float32)[:, None])

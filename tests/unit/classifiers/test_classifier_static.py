@@ -67,7 +67,8 @@ def test_a_static_vector_is_that_of_sentence_transformers_over_the_same_table(to
     vocabulary = {name: at for at, name in enumerate([*names, "[UNK]"])}
     own = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
     own.normalizer, own.pre_tokenizer = BertNormalizer(lowercase=True), BertPreTokenizer()
-    rows = np.vstack([open_static().rows, np.zeros((1, open_static().width), np.float32)])
+    static = open_static()
+    rows = np.vstack([static.numbers * static.scale, np.zeros((1, static.width), np.float32)])
     library = StaticEmbedding(own, embedding_weights=rows)
 
     for text in TEXTS:
