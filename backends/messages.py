@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -87,11 +86,21 @@ class Native(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Measures:
-    """What was reckoned of the prompt of one request, each once: its estimated tokens, and the keys of its prefix by the seed
-    of their chain, which names the model and the tenant."""
+    """What was reckoned of the prompt of one request, each once: its estimated tokens; the keys of its prefix by the seed of
+    their chain, which names the model and the tenant; digests of the texts of messages by their place; the tools as JSON."""
 
     tokens: int | None = None
     chains: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
+    imprints: dict[int, bytes] = field(default_factory=dict)
+    tools: bytes | None = None
+
+
+class _Measured:
+    """Keeps the measures of a request in the request from the first look on."""
+
+    def __get__(self, request: "ChatRequest", kind: type["ChatRequest"]) -> Measures:
+        measures = request.__dict__["measures"] = Measures()
+        return measures
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -126,10 +135,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     counted_tokens: int = 0
     gives_way: bool = False
 
-    @cached_property
-    def measures(self) -> Measures:
-        """Of this very request: what is made of it by replacing fields is measured anew."""
-        return Measures()
+    measures: ClassVar[_Measured] = _Measured()
+    """Of this very request: what is made of it by replacing fields is measured anew."""
 
 
 class TokenLogprob(msgspec.Struct, frozen=True):

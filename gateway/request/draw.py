@@ -4,51 +4,58 @@ Whoever asks the same first question under the same system prompt again has the 
 holding no state. Tenants never share draws.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from backends.messages import ChatRequest, Message
-from policies.affinity.imprint import Imprint
+from backends.remote.prompt import imprint_of
+from policies.affinity.imprint import Remembered
 
 LONG_CHARS = 4_096
 """Openings above this are remembered, for they come with every turn."""
 
-REMEMBERED = 4_096
-
 Form = tuple[str, int, int, int, tuple[int, ...]]
 """Of a message all but its text."""
+
+_DRAWS: Remembered[tuple[bytes, tuple[tuple[Form, bytes], ...]], float] = Remembered(8_192)
+"""By the tenant's salt, and of each message its form and the imprint of its text."""
 
 
 def draw_of(request: ChatRequest, salt: bytes) -> float:
     """In [0, 1), evenly over openings. `salt` is the tenant's."""
-    forms, texts = [], []
-    for turn in opening(request):
-        forms.append((turn.role, turn.images, turn.audio, turn.files, turn.token_ids))
-        texts.append(turn.text)
-    if sum(map(len, texts)) > LONG_CHARS:
-        return _again(salt, tuple(forms), tuple(map(Imprint, texts)))
-    return _draw(salt, forms, texts)
+    turns, chars = opening(request), 0
+    for turn in turns:
+        chars += len(turn.text)
+    return _draw(turns, salt) if chars <= LONG_CHARS else _again(request, turns, salt)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _again(salt: bytes, forms: tuple[Form, ...], texts: tuple[Imprint[str], ...]) -> float:
-    return _draw(salt, forms, [text.take() for text in texts])
+def _again(request: ChatRequest, turns: Sequence[Message], salt: bytes) -> float:
+    known_by = salt, tuple([(form_of(turn), imprint_of(request, place)) for place, turn in enumerate(turns)])
+    found = _DRAWS.get(known_by)
+    if found is None:
+        found = _draw(turns, salt)
+        _DRAWS.put(known_by, found)
+    return found
 
 
-def _draw(salt: bytes, forms: Iterable[Form], texts: Iterable[str]) -> float:
-    found = blake2b(digest_size=8, key=salt, person=b"turnout-draw")
-    for (role, images, audio, files, token_ids), text in zip(forms, texts, strict=True):
-        said = text.encode("utf-8", "surrogatepass")
-        found.update(f"{role}:{images}:{audio}:{files}:{len(said)}:".encode())
-        found.update(said)
-        found.update(repr(token_ids).encode() if token_ids else b"")
-    return (int.from_bytes(found.digest(), "big") >> 11) / (1 << 53)
+def form_of(turn: Message) -> Form:
+    return turn.role, turn.images, turn.audio, turn.files, turn.token_ids
 
 
-def opening(request: ChatRequest) -> Iterator[Message]:
+def _draw(turns: Sequence[Message], salt: bytes) -> float:
+    said: list[bytes] = []
+    for turn in turns:
+        text, ids = turn.text.encode("utf-8", "surrogatepass"), turn.token_ids
+        said += (f"{turn.role}:{turn.images}:{turn.audio}:{turn.files}:{len(text)}:".encode(), text)
+        if ids:
+            said.append(repr(ids).encode())
+    found = blake2b(b"".join(said), digest_size=8, key=salt, person=b"turnout-draw").digest()
+    return (int.from_bytes(found) >> 11) / (1 << 53)
+
+
+def opening(request: ChatRequest) -> Sequence[Message]:
     """Every message up to the first of the user, which no later turn changes."""
-    for message in request.messages:
-        yield message
+    for place, message in enumerate(request.messages, 1):
         if message.role == "user":
-            return
+            return request.messages[:place]
+    return request.messages

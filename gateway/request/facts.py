@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from backends.messages import ChatRequest
-from backends.remote.prompt import estimate_prompt, estimate_tokens
+from backends.remote.prompt import estimate_newest, estimate_prompt, estimate_tokens
 from backends.upstream import Prepared
 from classifiers.question import Question
 from gateway.request.identity import Principal
@@ -23,7 +21,7 @@ def facts_of(
     return Facts(
         requested=request.model,
         prompt_tokens=prompt_tokens,
-        history_tokens=history_of(request, prompt_tokens),
+        history_tokens=history_of(request, prompt_tokens, principal.salt),
         exact_tokens={model: measured.tokens for model, measured in prepared.items() if measured.exact},
         max_tokens=request.max_tokens,
         needs=needs_of(request),
@@ -48,13 +46,12 @@ def longest_of(request: ChatRequest) -> int:
     return max(estimate_tokens(turn.text.encode("utf-8", "replace")) + turn.tokens for turn in request.messages)
 
 
-def history_of(request: ChatRequest, prompt_tokens: int) -> int:
+def history_of(request: ChatRequest, prompt_tokens: int, salt: bytes) -> int:
     """Tokens up to the last answer, which whoever gave it has computed already; tools and system prompt among them."""
     answers = [place for place, turn in enumerate(request.messages) if turn.role == "assistant"]
     if not answers:
         return 0
-    newest = request.messages[answers[-1] + 1 :]
-    return max(0, prompt_tokens - estimate_prompt(msgspec.structs.replace(request, messages=newest, tools=())))
+    return max(0, prompt_tokens - estimate_newest(request, answers[-1] + 1, salt))
 
 
 def needs_of(request: ChatRequest) -> frozenset[Ability]:

@@ -22,7 +22,8 @@ from backends.dialects.openai_embeddings.dialect import OpenAIEmbeddings
 from backends.dialects.openai_responses.dialect import OpenAIResponses
 from backends.messages import ChatRequest
 from backends.remote.dialect import ServerDialect
-from backends.remote.prompt import estimate_prompt, prefix_blocks
+from backends.remote.prefix import prefix_blocks
+from backends.remote.prompt import estimate_prompt
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer", "maximum": 3}}}
 CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}

@@ -29,7 +29,8 @@ from backends.dialects.openai_chat.whole import AnswerError
 from backends.dialects.openai_responses.dialect import OpenAIResponses
 from backends.messages import Event, Finish, Usage, Whole, Wire
 from backends.remote.dialect import ServerDialect, StreamReader
-from backends.remote.prompt import canonical, estimate_prompt
+from backends.remote.prefix import canonical
+from backends.remote.prompt import estimate_prompt
 from backends.sse import Decoder
 from gateway.request.listen import Listener
 

@@ -1,27 +1,24 @@
 """What is remembered of long prompts: the same as if they were measured anew, and nobody else's."""
 
 import gc
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.messages import ChatRequest, Message
-from backends.remote import prompt
-from backends.remote.prompt import (
-    CHUNK_BYTES,
-    LONG_CHARS,
-    PART_BYTES,
-    canonical,
-    estimate_prompt,
-    estimate_tokens,
-    prefix_blocks,
-)
+from backends.messages import Asks, ChatRequest, Message
+from backends.remote import prefix, prompt
+from backends.remote.prefix import CHUNK_BYTES, PART_BYTES, canonical, prefix_blocks
+from backends.remote.prompt import LONG_CHARS, estimate_newest, estimate_prompt, estimate_tokens
 from gateway.request import draw
 from gateway.request.draw import draw_of
 from policies.affinity.blocks import chain, seed
-from policies.affinity.imprint import Imprint
+from policies.affinity.imprint import Remembered, imprint
 
-WORDS = "What is 2+2? É 雪 ABC-def\n"
+WORDS = 'What is 2+2? É 雪 \U0001f600 ABC-def\n\t"\\'
 texts = st.builds(
     lambda word, size, end: (word * (size // max(1, len(word)) + 1))[:size] + end,
     st.text(WORDS, min_size=1, max_size=6),
@@ -30,6 +27,8 @@ texts = st.builds(
 )
 chats = st.lists(texts, min_size=1, max_size=4)
 salts = st.sampled_from([b"one", b"other"])
+ASKS: tuple[Asks, ...] = ("chat", "completions")
+tools = st.sampled_from([(), ({"type": "function", "function": {"name": "f", "arguments": {"b": 1, "a": "x" * 600}}},)])
 
 
 def asking(said: list[str]) -> ChatRequest:
@@ -48,31 +47,124 @@ def test_tokens_are_those_of_all_texts_together(said: list[str], salt: bytes) ->
     assert [estimate_prompt(asking(said), salt) for _ in range(2)] == [whole, whole]
 
 
-@given(chats, salts, st.sampled_from(["m", "n"]))
-def test_keys_are_those_of_the_chain_and_of_no_other_tenant_or_model(said: list[str], salt: bytes, model: str) -> None:
-    data = canonical(asking(said))
-    chunks = [data[at : at + CHUNK_BYTES] for at in range(0, len(data) - CHUNK_BYTES + 1, CHUNK_BYTES)]
-    plain = chain(seed(model, salt), chunks)
+@given(chats, salts, st.integers(1, 3))
+def test_tokens_of_the_newest_turns_are_those_of_a_chat_without_others(
+    said: list[str], salt: bytes, since: int
+) -> None:
+    whole = asking(said)
+    alone = msgspec.structs.replace(whole, messages=whole.messages[since:])
 
-    assert [prefix_blocks(asking(said), model, salt) for _ in range(2)] == [plain, plain]
-    others = [prefix_blocks(asking(said), *of) for of in ((model, salt + b"'"), (model + "'", salt))]
+    assert estimate_newest(whole, since, salt) == estimate_prompt(alone, salt)
+
+
+def plain_keys(request: ChatRequest, model: str, salt: bytes) -> tuple[bytes, ...]:
+    """Every chunk of the whole canonical text, one after another."""
+    data = canonical(request)
+    chunks = [data[at : at + CHUNK_BYTES] for at in range(0, len(data) - CHUNK_BYTES + 1, CHUNK_BYTES)]
+    return chain(seed(model, salt), chunks)
+
+
+@given(chats, salts, st.sampled_from(["m", "n"]), tools, st.sampled_from(ASKS))
+def test_keys_are_those_of_the_chain_and_of_no_other_tenant_or_model(
+    said: list[str], salt: bytes, model: str, tools: tuple[Mapping[str, Any], ...], asks: Asks
+) -> None:
+    request = msgspec.structs.replace(asking(said), tools=tools, asks=asks)
+    plain = plain_keys(request, model, salt)
+
+    again = msgspec.structs.replace(request, n=2)
+    assert [prefix_blocks(request, model, salt), prefix_blocks(again, model, salt)] == [plain, plain]
+    others = [prefix_blocks(request, *of) for of in ((model, salt + b"'"), (model + "'", salt))]
     assert not {*plain} & {key for keys in others for key in keys}
+
+
+@given(st.lists(chats, min_size=1, max_size=4), st.data())
+def test_keys_are_those_of_the_chain_whatever_was_read_before_in_other_company(
+    many: list[list[str]], data: st.DataObject
+) -> None:
+    """The same long texts behind other turns, in other roles, with calls beside them, as bare texts."""
+    known = [text for said in many for text in said]
+    for _ in range(3):
+        said = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=4))
+        call = ({"id": "1", "function": {"name": "f", "arguments": "{}"}},) * data.draw(st.integers(0, 1))
+        messages = [
+            msgspec.structs.replace(message, name=data.draw(st.sampled_from(["", "n"])), tool_calls=call)
+            for message in asking(said).messages
+        ]
+        asks: Asks = data.draw(st.sampled_from(ASKS))
+        request = ChatRequest(raw=b"", model="auto", messages=tuple(messages), asks=asks)
+
+        assert prefix_blocks(request, "m", b"salt") == plain_keys(request, "m", b"salt")
 
 
 @given(chats, salts)
 def test_the_draw_of_a_long_opening_is_its_tenants_own_and_the_same_again(said: list[str], salt: bytes) -> None:
-    forms = [(turn.role, 0, 0, 0, ()) for turn in draw.opening(asking(said))]
-    fresh = draw._draw(salt, forms, said[: len(forms)])
+    fresh = draw._draw(draw.opening(asking(said)), salt)
 
     assert [draw_of(asking(said), salt) for _ in range(2)] == [fresh, fresh]
     assert draw_of(asking(said), salt + b"'") != fresh
 
 
-def test_an_imprint_that_gave_its_text_away_holds_none_and_is_still_the_same() -> None:
-    text = "a secret " * 1_000
-    first, second = Imprint(text), Imprint("a secret " * 1_000)
+def test_what_is_remembered_of_a_prompt_holds_none_of_its_text() -> None:
+    secret = "a secret that nobody keeps "
+    request = asking([secret * 1_000, secret * 3, secret * 400, secret])
 
-    assert first.take() == text
-    assert (first, hash(first)) == (second, hash(second))
-    assert first not in (Imprint(text + "!"), text)
-    assert not any(isinstance(kept, str) for kept in gc.get_referents(first))
+    prefix_blocks(request, "m", b"salt")
+    estimate_prompt(request, b"salt")
+    draw_of(request, b"salt")
+
+    kept = [prefix._PARTS, prefix._TEXTS, prompt._TEXTS, draw._DRAWS]
+    assert all(kept)
+    words = secret.split()
+    assert not [found for found in within(kept) if any(word in found for word in words if len(word) > 4)]
+
+
+def within(roots: list[object]) -> list[str]:
+    """Every text, and every string of bytes, that can be reached from there but by modules, functions and types."""
+    seen: dict[int, object] = {}
+    todo = list(roots)
+    while todo:
+        one = todo.pop()
+        if id(one) not in seen and not callable(one) and type(one).__module__ in ("builtins", *OURS):
+            seen[id(one)] = one
+            todo += gc.get_referents(one)
+    return [str(one) for one in seen.values() if isinstance(one, str | bytes)]
+
+
+OURS = (Remembered.__module__, prompt.Kinds.__module__)
+
+
+class Slow:
+    """What an LRU of `most` would know, never forgetting what was used among the last so many different keys."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[int, int] = OrderedDict()
+
+    def use(self, key: int, value: int) -> None:
+        self._kept[key] = value
+        self._kept.move_to_end(key)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+    def holds(self, key: int) -> bool:
+        return key in self._kept
+
+
+@given(st.lists(st.integers(0, 12), max_size=80), st.integers(1, 6), st.integers(1, 2))
+def test_what_was_used_of_late_is_known_and_their_weight_is_bounded(keys: list[int], half: int, weight: int) -> None:
+    known, slow = Remembered[int, int](2 * half, lambda _: weight), Slow(half // weight)
+
+    for key in keys:
+        found = known.get(key)
+        assert found in (None, -key)
+        assert not slow.holds(key) or found is not None, "it was used among the last that half of the room holds"
+        if found is None:
+            known.put(key, -key)
+        if weight <= half:
+            slow.use(key, -key)
+        assert len(known) * weight <= 2 * half
+
+
+def test_imprints_tell_texts_apart_and_are_the_same_for_equal_ones() -> None:
+    assert imprint("a secret " * 1_000) == imprint("".join(["a secret "] * 1_000))
+    assert len({imprint(text) for text in ("", "a", "á", "\ud800", "b" * 70_000)}) == 5

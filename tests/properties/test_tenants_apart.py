@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.dialects.openai_chat.request import read_chat
-from backends.remote.prompt import prefix_blocks
+from backends.remote.prefix import prefix_blocks
 from backends.worker.prefix import SALT_HEADER
 from gateway.request.identity import Identity, KeyEntry
 from policies.affinity.blocks import seed, token_blocks

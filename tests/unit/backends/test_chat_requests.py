@@ -10,7 +10,8 @@ from remote_calls import PLAIN, chat
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.forward import Habits, upstream_body
 from backends.dialects.openai_chat.request import read_chat
-from backends.remote.prompt import canonical, estimate_prompt, prefix_blocks
+from backends.remote.prefix import canonical, prefix_blocks
+from backends.remote.prompt import estimate_prompt
 
 
 def fault_of(raw: bytes) -> RequestFault:

@@ -7,7 +7,7 @@ import pytest
 
 from backends.dialects.openai_completions.request import read_completions
 from backends.messages import ChatRequest
-from backends.remote.prompt import prefix_blocks
+from backends.remote.prefix import prefix_blocks
 from gateway.decisions.asked import key_of
 from gateway.errors import BadRequest
 from gateway.request.bounds import refuse_many
