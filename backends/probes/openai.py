@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from backends.transport import HttpRequest, Origin, Transport, TransportError
-from backends.transport.decoding import BodyReader
+from backends.transport.decoding import read_whole
 
 MAX_LIST_BYTES = 4 * 1024 * 1024
 
@@ -45,7 +45,7 @@ async def _ask(transport: Transport, request: HttpRequest, within_s: float) -> R
     try:
         if response.status != 200:
             return Readiness(why_not=f"it answers {response.status} when asked for its models")
-        body = await BodyReader(response).read_all(MAX_LIST_BYTES)
+        body = await read_whole(response, MAX_LIST_BYTES)
     finally:
         await response.aclose()
     try:

@@ -9,7 +9,7 @@ import msgspec
 from backends.probes.kinds import Kind, Reading, read_load
 from backends.remote import RemoteUpstream
 from backends.transport import TransportError
-from backends.transport.decoding import BodyReader
+from backends.transport.decoding import read_whole
 from backends.upstream import Load
 
 HEALTH, METRICS = "/health", "/metrics"
@@ -79,6 +79,6 @@ class ServerWatch:
     async def _page(self, path: str, within_s: float) -> tuple[int, bytes]:
         response = await self._server.get(path, "text/plain", within_s, of_api=False)
         try:
-            return response.status, await BodyReader(response).read_all(MAX_PAGE_BYTES)
+            return response.status, await read_whole(response, MAX_PAGE_BYTES)
         finally:
             await response.aclose()

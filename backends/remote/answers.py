@@ -25,6 +25,10 @@ class WholeAnswer:
         for event in self._events:
             yield event
 
+    async def pour(self, sink: Sink) -> None:
+        if not sink.take(self._events):
+            await sink.room()
+
     async def aclose(self) -> None:
         """Nothing is left to cancel."""
 

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable
 from math import inf
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 from backends.errors import Kind, UpstreamError
 from backends.upstream import TimeLimits
@@ -19,6 +20,9 @@ LAST_LOOK_S = 0.001
 
 class Clocks:
     """Made when the attempt starts. The connect clock is the transport's: only it knows when a connection stands.
+
+    `with clocks.until(deadline)` raises `UpstreamError` of the deadline's kind when it passes while the task waits inside.
+    One at a time.
 
     `deadline()` is asked for once per event and then used for every read until that event came, so that comments
     between events do not push it. Time in which nobody waits for the upstream does not count as a gap, nor does time in
@@ -39,6 +43,7 @@ class Clocks:
         self._rings_at = inf
         self._passed_at = inf
         self._rang = False
+        self._cancels = 0
 
     def spoke(self) -> None:
         """The first content has come."""
@@ -57,36 +62,35 @@ class Clocks:
         self._deadline = self.deadline()
 
     async def wait(self, awaitable: Awaitable[T], deadline: Deadline) -> T:
-        """Raises `UpstreamError` of the deadline's kind. One at a time."""
-        self._deadline = deadline
-        self._waiter = task = asyncio.current_task()
-        assert task is not None
-        cancels = task.cancelling()
-        if deadline[0] < self._rings_at:
-            self._ring_at(deadline[0])
-        try:
+        """`until`, for one thing."""
+        with self.until(deadline):
             return await awaitable
-        except asyncio.CancelledError:
-            if self._heard_ring(task) and task.cancelling() <= cancels:
-                kind = self._deadline[1]
-                raise UpstreamError(kind, self._words(kind), sent=True) from None
-            raise
-        finally:
-            self._waiter = None
-            self._heard_ring(task)
+
+    def until(self, deadline: Deadline) -> Self:
+        self._deadline = deadline
+        return self
+
+    def __enter__(self) -> None:
+        self._waiter = task = asyncio.current_task(self._loop)
+        assert task is not None
+        self._cancels = task.cancelling()
+        if self._deadline[0] < self._rings_at:
+            self._ring_at(self._deadline[0])
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        task, self._waiter = self._waiter, None
+        if not self._rang or task is None:
+            return
+        self._rang = False
+        task.uncancel()  # what the ring asked for is taken back
+        if kind is asyncio.CancelledError and task.cancelling() <= self._cancels:
+            raise UpstreamError(self._deadline[1], self._words(self._deadline[1]), sent=True) from None
 
     def stop(self) -> None:
         """Nobody waits any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer, self._rings_at = None, inf
-
-    def _heard_ring(self, task: "asyncio.Task[object]") -> bool:
-        """Whether the timer rang; that it asked the task to end is taken back."""
-        rang, self._rang = self._rang, False
-        if rang:
-            task.uncancel()
-        return rang
 
     def _ring_at(self, at: float) -> None:
         self.stop()

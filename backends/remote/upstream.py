@@ -1,7 +1,6 @@
 """One replica of one model behind HTTP, in the dialect that its server speaks."""
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Mapping
 
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.forward import Habits
@@ -11,26 +10,19 @@ from backends.dialects.openai_chat.whole import AnswerError
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.probes.openai import probe
-from backends.remote.address import api_base
 from backends.remote.answers import StreamedAnswer, WholeAnswer
+from backends.remote.asking import Asking, Key, checked, salted
 from backends.remote.clocks import Clocks, Deadline
 from backends.remote.dialect import CountsPrompts, ServerDialect
 from backends.remote.prefix import CHUNK_BYTES, prefix_blocks
 from backends.remote.prompt import BYTES_PER_TOKEN, estimate_prompt
 from backends.remote.refusals import MAX_REFUSAL_BYTES, from_report, from_status, from_transport, unsupported
 from backends.transport import HttpRequest, Response, Transport, TransportError
-from backends.transport.decoding import BodyReader
+from backends.transport.decoding import read_whole
 from backends.upstream import Answer, Load, Prepared, TimeLimits, UpstreamCall
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-USER_AGENT = "turnout"
-
-
-class Key(Protocol):
-    """A secret that cannot be printed by accident."""
-
-    def reveal(self) -> str: ...
-
+GOOD = range(200, 300)
 
 Knows = Callable[[Prepared], int | None]
 """Tokens of a prompt that the server holds, where that is known for sure."""
@@ -57,15 +49,14 @@ class RemoteUpstream:
         key: Key | None = None,
         habits: Habits | None = None,
         dialect: ServerDialect | None = None,
-        heeds: Heeds = lambda call, headers: None,
+        heeds: Heeds | None = None,
         salt_field: str = "",
-        knows: Knows = lambda prepared: None,
+        knows: Knows | None = None,
     ) -> None:
         self._serves = serves or model
         self._dialect = dialect or ChatServer(model, self._serves, habits or Habits())
-        self._origin, self._path = api_base(at)
+        self._asking = Asking(at, self._dialect, checked(key, model))
         self._transport = transport
-        self._key = _checked(key, model)
         self._heeds = heeds
         self._salt_field = salt_field
         self._knows = knows
@@ -85,7 +76,7 @@ class RemoteUpstream:
 
     def resident_tokens(self, prepared: Prepared) -> int | None:
         """A server does not say what it holds, unless somebody hears it."""
-        return self._knows(prepared)
+        return None if self._knows is None else self._knows(prepared)
 
     def load(self) -> Load:
         """What this process has in flight here; `queued_tokens` are of prompts that no content has answered yet."""
@@ -98,22 +89,19 @@ class RemoteUpstream:
 
     async def probe(self, within_s: float) -> Load:
         """Ask the server whether it is ready, and remember the answer for `load`."""
-        readiness = await probe(self._transport, self._origin, self._path, self._headers(), within_s)
+        asking = self._asking
+        readiness = await probe(self._transport, asking.origin, asking.base, asking.headers(), within_s)
         self._why_not = readiness.why_not
         return self.load()
 
     async def get(self, path: str, accept: str, connect_s: float, *, of_api: bool = True) -> Response:
         """Another page of the same server, below its API or beside that. Raises TransportError."""
-        headers = {**self._headers(), "accept": accept}
-        target = f"{self._path}{path}" if of_api else path
-        return await self._transport.open(HttpRequest("GET", self._origin, target, tuple(headers.items())), connect_s)
+        target = f"{self._asking.base}{path}" if of_api else path
+        return await self._transport.open(self._asking.get(target, accept), connect_s)
 
     async def post(self, path: str, body: bytes, connect_s: float) -> Response:
         """A page of the same server beside its API. Raises TransportError."""
-        headers = {**self._headers(), "accept": "application/json", "content-type": "application/json"}
-        return await self._transport.open(
-            HttpRequest("POST", self._origin, path, tuple(headers.items()), body), connect_s
-        )
+        return await self._transport.open(self._asking.post(path, body), connect_s)
 
     async def count(self, request: ChatRequest, limits: TimeLimits) -> int | None:
         """The prompt's length as the server counts it; None where it cannot be asked. Raises `UpstreamError`."""
@@ -122,88 +110,96 @@ class RemoteUpstream:
             return None
         clocks = Clocks(limits, streams=False)
         try:
-            asked = self._post(dialect.count_path(request), request, dialect.count_body(request), {})
+            asked = self._asking.ask(dialect.count_path(request), request, dialect.count_body(request), {})
             response = await self._open(asked, clocks, clocks.total(), limits.connect_s)
             try:
-                body = await clocks.wait(BodyReader(response).read_all(MAX_REFUSAL_BYTES), clocks.total())
+                return dialect.counted(await clocks.wait(read_whole(response, MAX_REFUSAL_BYTES), clocks.total()))
             finally:
                 await response.aclose()
-            return dialect.counted(body)
         except RequestFault as fault:
             raise unsupported(fault) from fault
-        except TransportError as error:
-            raise from_transport(error) from error
-        except AnswerError as error:
-            raise UpstreamError("bad_answer", str(error), sent=True) from error
+        except (TransportError, AnswerError) as error:
+            raise self._failure(error) from error
         finally:
             clocks.stop()
 
-    async def start(self, call: UpstreamCall) -> Answer:
+    def start(self, call: UpstreamCall) -> Coroutine[object, None, Answer]:
         """Returns when the first content, or the whole answer, is in hand. Raises `UpstreamError`."""
-        tokens = max(0, call.prepared.tokens - call.resident_tokens)
-        self._running += 1
-        self._queued_tokens += tokens
+        return self._stream(call) if call.request.stream else self._whole(call)
+
+    async def aclose(self) -> None:
+        """The transport belongs to whoever made it."""
+
+    async def _whole(self, call: UpstreamCall) -> Answer:
+        clocks = Clocks(call.limits, streams=False)
+        response: Response | None = None
+        tokens = self._enter(call)
         try:
-            return await (self._stream(call) if call.request.stream else self._whole(call))
+            with clocks.until(clocks.total()):
+                response = await self._transport.open(self._request(call), call.limits.connect_s)
+                if response.status in GOOD:
+                    self._hear_head(call, response)
+                    return WholeAnswer(self._dialect.whole(await read_whole(response, MAX_ANSWER_BYTES), call.request))
+            raise await self._refusal(response, clocks)
+        except (TransportError, AnswerError, ReportedError) as error:
+            raise self._failure(error) from error
+        finally:
+            clocks.stop()
+            self._queued_tokens -= tokens
+            self._running -= 1
+            if response is not None:
+                await response.aclose()
+
+    async def _stream(self, call: UpstreamCall) -> Answer:
+        clocks = Clocks(call.limits, streams=True)
+        tokens = self._enter(call)
+        try:
+            return await self._begun(call, clocks)
         except BaseException:
+            clocks.stop()
             self._running -= 1
             raise
         finally:
             self._queued_tokens -= tokens
 
-    async def aclose(self) -> None:
-        """The transport belongs to whoever made it."""
-
-    async def _stream(self, call: UpstreamCall) -> Answer:
-        clocks = Clocks(call.limits, streams=True)
-        try:
-            return await self._begun(call, clocks)
-        except BaseException:
-            clocks.stop()
-            raise
+    def _enter(self, call: UpstreamCall) -> int:
+        """Tokens that wait from here on."""
+        tokens = max(0, call.prepared.tokens - call.resident_tokens)
+        self._running += 1
+        self._queued_tokens += tokens
+        return tokens
 
     async def _begun(self, call: UpstreamCall, clocks: Clocks) -> Answer:
-        response = await self._ask(call, clocks, clocks.deadline())
+        response = await self._open(self._request(call), clocks, clocks.deadline(), call.limits.connect_s)
         try:
+            self._hear_head(call, response)
             if not _is_event_stream(response):
-                await self._read_whole(response, call.request, clocks)
+                body = await clocks.wait(read_whole(response, MAX_ANSWER_BYTES), clocks.total())
+                self._dialect.whole(body, call.request)
                 raise UpstreamError("bad_answer", "the upstream did not stream its answer", sent=True)
             reader = self._dialect.reader(call.request)
-            answer = StreamedAnswer(response, reader, clocks, self._secret(), self._leave)
+            answer = StreamedAnswer(response, reader, clocks, self._asking.secret, self._leave)
             await answer.begin()
-        except TransportError as error:
+        except (TransportError, AnswerError, ReportedError) as error:
             await response.aclose()
-            raise from_transport(error) from error
+            raise self._failure(error) from error
         except BaseException:
             await response.aclose()
             raise
         return answer
 
-    async def _whole(self, call: UpstreamCall) -> Answer:
-        clocks = Clocks(call.limits, streams=False)
-        try:
-            response = await self._ask(call, clocks, clocks.total())
-            try:
-                answer = await self._read_whole(response, call.request, clocks)
-            finally:
-                await response.aclose()
-        finally:
-            clocks.stop()
-        self._leave()
-        return answer
-
-    async def _ask(self, call: UpstreamCall, clocks: Clocks, deadline: Deadline) -> Response:
-        response = await self._open(self._request(call), clocks, deadline, call.limits.connect_s)
-        self._heeds(call, response.headers)
-        return response
+    def _hear_head(self, call: UpstreamCall, response: Response) -> None:
+        if self._heeds is not None:
+            self._heeds(call, response.headers)
 
     async def _open(self, request: HttpRequest, clocks: Clocks, deadline: Deadline, connect_s: float) -> Response:
         """A response with a good status. Raises `UpstreamError` for every other."""
         try:
-            response = await clocks.wait(self._transport.open(request, connect_s), deadline)
+            with clocks.until(deadline):
+                response = await self._transport.open(request, connect_s)
         except TransportError as error:
             raise from_transport(error) from error
-        if 200 <= response.status < 300:
+        if response.status in GOOD:
             return response
         try:
             raise await self._refusal(response, clocks)
@@ -214,21 +210,10 @@ class RemoteUpstream:
         if response.status < 400:
             return UpstreamError("bad_answer", f"the upstream answered {response.status}; redirects are off", sent=True)
         try:
-            body = await clocks.wait(BodyReader(response).read_all(MAX_REFUSAL_BYTES), clocks.deadline())
+            body = await clocks.wait(read_whole(response, MAX_REFUSAL_BYTES), clocks.deadline())
         except (TransportError, UpstreamError):
             body = b""
-        return from_status(response.status, response.headers, body, self._secret())
-
-    async def _read_whole(self, response: Response, request: ChatRequest, clocks: Clocks) -> WholeAnswer:
-        try:
-            body = await clocks.wait(BodyReader(response).read_all(MAX_ANSWER_BYTES), clocks.total())
-            return WholeAnswer(self._dialect.whole(body, request))
-        except TransportError as error:
-            raise from_transport(error) from error
-        except AnswerError as error:
-            raise UpstreamError("bad_answer", str(error), sent=True) from error
-        except ReportedError as error:
-            raise from_report(error, self._secret()) from error
+        return from_status(response.status, response.headers, body, self._asking.secret)
 
     def _request(self, call: UpstreamCall) -> HttpRequest:
         """Raises `UpstreamError` where the dialect has no words for the request."""
@@ -238,44 +223,18 @@ class RemoteUpstream:
             raise unsupported(fault) from fault
         if self._salt_field and call.prepared.salt:
             body = salted(body, self._salt_field, call.prepared.salt)
-        return self._post(self._dialect.path_of(call.request), call.request, body, call.headers)
+        return self._asking.ask(self._dialect.path_of(call.request), call.request, body, call.headers)
 
-    def _post(self, path: str, request: ChatRequest, body: bytes, more: Mapping[str, str]) -> HttpRequest:
-        accept = "text/event-stream" if request.stream else "application/json"
-        own = {
-            **self._headers(),
-            **self._dialect.headers_of(request),
-            "content-type": "application/json",
-            "accept": accept,
-        }
-        return HttpRequest("POST", self._origin, f"{self._path}{path}", tuple({**more, **own}.items()), body)
-
-    def _headers(self) -> dict[str, str]:
-        """The set starts empty: nothing of the client's own headers is here, but those that its dialect carries."""
-        return {"user-agent": USER_AGENT, "accept-encoding": "identity", **self._dialect.headers(self._secret())}
-
-    def _secret(self) -> str:
-        return self._key.reveal() if self._key is not None else ""
+    def _failure(self, error: TransportError | AnswerError | ReportedError) -> UpstreamError:
+        if isinstance(error, TransportError):
+            return from_transport(error)
+        if isinstance(error, ReportedError):
+            return from_report(error, self._asking.secret)
+        return UpstreamError("bad_answer", str(error), sent=True)
 
     def _leave(self) -> None:
         self._running -= 1
 
 
-def _checked(key: Key | None, model: str) -> Key | None:
-    text = key.reveal() if key is not None else ""
-    if not (text.isascii() and text.isprintable()):
-        raise ValueError(f"the key of model {model} holds characters that a header cannot carry")
-    return key
-
-
 def _is_event_stream(response: Response) -> bool:
     return response.headers.get("content-type", "text/event-stream").lower().startswith("text/event-stream")
-
-
-def salted(body: bytes, field: str, salt: bytes) -> bytes:
-    """The same object with one more field, which of several of its name is the one that counts.
-
-    >>> salted(b'{"a":1}', "cache_salt", b"s")
-    b'{"a":1,"cache_salt":"73"}'
-    """
-    return b'%b,"%b":"%b"}' % (body.rstrip()[:-1], field.encode(), salt.hex().encode())

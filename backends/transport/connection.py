@@ -6,22 +6,40 @@ import select
 import socket
 import ssl
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
 from backends.transport.exchange import Bounds, Exchange
 from backends.transport.interface import Origin, TransportError
 
+FRESH_S = 0.05
+"""Nobody closes a connection that was used so short a time ago for being idle; what else came of it before this turn of the
+loop the loop has told."""
+
+
+class Keeper(Protocol):
+    """Whose connection it is."""
+
+    def release(self, connection: "Connection", *, keep: bool) -> None:
+        """Its exchange is over; `keep` says whether it can carry another one."""
+        ...
+
+    def lost(self, connection: "Connection") -> None:
+        """The socket is gone."""
+        ...
+
 
 class Connection(asyncio.Protocol):
-    """`idle_since` is the loop's time of its last release. `on_lost` is called once, when the socket is gone."""
+    """`idle_since` is the loop's time of its last release."""
 
-    def __init__(self, bounds: Bounds, on_lost: Callable[["Connection"], None]) -> None:
-        self.closed = False
-        self.idle_since = 0.0
-        self.exchange: Exchange | None = None
+    closed = False
+    idle_since = 0.0
+    exchange: Exchange | None = None
+    _transport: asyncio.Transport | None = None
+
+    def __init__(self, bounds: Bounds, keeper: Keeper, loop: asyncio.AbstractEventLoop) -> None:
         self._bounds = bounds
-        self._on_lost = on_lost
-        self._transport: asyncio.Transport | None = None
+        self._keeper = keeper
+        self._loop = loop
         self._poll = select.poll()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -42,13 +60,18 @@ class Connection(asyncio.Protocol):
         self.closed = True
         if self.exchange is not None:
             self.exchange.ended(exc)
-        self._on_lost(self)
+        self._keeper.lost(self)
 
-    def send(self, wire: bytes, loop: asyncio.AbstractEventLoop) -> Exchange:
+    def send(self, wire: bytes) -> Exchange:
         assert self._transport is not None
-        self.exchange = Exchange(self, self._bounds, loop)
+        self.exchange = exchange = Exchange(self, self._bounds, self._loop)
         self._transport.write(wire)
-        return self.exchange
+        return exchange
+
+    def free(self, *, keep: bool) -> None:
+        """Of the exchange, which is over."""
+        self.exchange = None
+        self._keeper.release(self, keep=keep)
 
     def pause(self) -> None:
         if self._transport is not None and not self.closed:
@@ -64,11 +87,11 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def is_quiet(self) -> bool:
+    def is_quiet(self, now: float) -> bool:
         """Alive, and nothing has come that the loop has not seen yet: no end of stream, no stray bytes."""
         if self.closed or self._transport is None or self._transport.is_closing():
             return False
-        return not self._poll.poll(0)
+        return now - self.idle_since < FRESH_S or not self._poll.poll(0)
 
 
 async def connect(

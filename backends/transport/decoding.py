@@ -38,16 +38,6 @@ class BodyReader:
             pass
         return None
 
-    async def read_all(self, max_bytes: int) -> bytes:
-        """The whole body. Raises `TransportError` when there is more than `max_bytes`."""
-        pieces, size = [], 0
-        while piece := await self.read():
-            size += len(piece)
-            if size > max_bytes:
-                raise TransportError("malformed", f"the upstream's answer is larger than {max_bytes} bytes", sent=True)
-            pieces.append(piece)
-        return b"".join(pieces)
-
     def _unpacked(self, packed: bytes) -> bytes:
         assert self._inflate is not None
         if not packed:
@@ -61,6 +51,18 @@ class BodyReader:
         if self._inflate.unconsumed_tail:
             raise TransportError("malformed", f"a piece unpacks to more than {self._max_piece} bytes", sent=True)
         return data
+
+
+async def read_whole(response: Response, max_bytes: int) -> bytes:
+    """The whole body as plain bytes. Raises `TransportError` when there is more than `max_bytes`."""
+    read = BodyReader(response).read if "content-encoding" in response.headers else response.read
+    pieces, size = [], 0
+    while piece := await read():
+        size += len(piece)
+        if size > max_bytes:
+            raise TransportError("malformed", f"the upstream's answer is larger than {max_bytes} bytes", sent=True)
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _inflater(encoding: str) -> "zlib._Decompress | None":

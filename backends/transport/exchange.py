@@ -1,7 +1,6 @@
 """One response as it comes in: fed with bytes, read piece by piece. Knows HTTP/1.1, no socket."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Protocol
 
 import httptools
@@ -11,28 +10,33 @@ from backends.transport.interface import FailureKind, Into, TransportError
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What a peer may make us hold: header lines, bytes of the head, bytes of body not read yet."""
+    """What a peer may make us hold: header lines, bytes of the head, bytes of body not read yet. `linger_s` is how long the
+    end of a body that is known to be whole is awaited."""
 
     headers: int = 128
     head_bytes: int = 64 * 1024
     unread_bytes: int = 256 * 1024
+    linger_s: float = 1.0
 
 
 class Flow(Protocol):
-    """The tap of the socket behind."""
+    """The socket behind."""
 
     def pause(self) -> None: ...
 
     def resume(self) -> None: ...
 
+    def free(self, *, keep: bool) -> None:
+        """The exchange is over, and told so once; `keep`: another one may follow it."""
+        ...
+
 
 class Exchange:
-    """Parses one response. `on_*` are called by the parser, `feed` and `ended` by the connection."""
+    """One response. `on_*` are called by the parser, `feed` and `ended` by the connection, the rest by who reads it."""
 
     status = 0
     done = False
     reusable = False
-    when_over: Callable[[], None] | None = None
     _unread = 0
     _head_bytes = 0
     _lines = 0
@@ -42,6 +46,8 @@ class Exchange:
     _error: TransportError | None = None
     _waiter: "asyncio.Future[None] | None" = None
     _into: Into | None = None
+    _freed = False
+    _lingering: asyncio.TimerHandle | None = None
 
     def __init__(self, flow: Flow, bounds: Bounds, loop: asyncio.AbstractEventLoop) -> None:
         self.headers: dict[str, str] = {}
@@ -70,15 +76,16 @@ class Exchange:
         if self.status < 200:
             self.headers.clear()
             return
-        chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
-        bodiless = self.status in (204, 304)
-        self._until_eof = not (chunked or bodiless or "content-length" in self.headers)
-        self.reusable = self._parser.should_keep_alive() and not self._until_eof
+        self.reusable = self._parser.should_keep_alive()
+        if not self.reusable:
+            chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
+            bodiless = self.status in (204, 304)
+            self._until_eof = not (chunked or bodiless or "content-length" in self.headers)
         if not self.head.done():
             self.head.set_result(None)
 
     def on_body(self, data: bytes) -> None:
-        if self.when_over is not None:
+        if self._lingering is not None:
             return
         self._pieces.append(data)
         self._unread += len(data)
@@ -94,14 +101,15 @@ class Exchange:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail("malformed", f"the upstream's answer is not proper HTTP ({error})")
-        if not self.head.done():
+        if self.status < 200:
             self._head_bytes += len(data)
             if self._head_bytes > self._bounds.head_bytes:
                 self._fail("malformed", "the head of the upstream's answer is too large")
         if self._unread > self._bounds.unread_bytes and not self._paused:
             self._paused = True
             self._flow.pause()
-        self._wake()
+        if self._waiter is not None or self._lingering is not None:
+            self._wake()
 
     def ended(self, error: Exception | None) -> None:
         """The connection is gone: the proper end of a body without a length, and a loss otherwise."""
@@ -124,9 +132,8 @@ class Exchange:
         waiter = self._waiter
         if waiter is not None and not waiter.done() and not self._poured(waiter) and not waiter.done():
             waiter.set_result(None)
-        if self.when_over is not None and (self.done or self._error is not None):
-            when_over, self.when_over = self.when_over, None
-            when_over()
+        if self._lingering is not None and self.over:
+            self.give_up()
 
     # reader's side
 
@@ -191,15 +198,22 @@ class Exchange:
         finally:
             self._waiter = None
 
-    def let_go(self) -> None:
-        """Nothing comes any more: the parser knows this exchange, which is not to wait for the collector of cycles."""
-        del self._parser
+    async def aclose(self, *, whole: bool = False) -> None:
+        if self._lingering is not None:
+            return
+        if whole and not (self._freed or self.over):
+            self._lingering = self._loop.call_later(self._bounds.linger_s, self.give_up)
+            self._taken()
+        else:
+            self.give_up()
 
-    def discard(self, when_over: Callable[[], None]) -> None:
-        """Drop what is still to come; `when_over` is called once at the end of it."""
-        self._pieces.clear()
-        self._unread = 0
-        if self._paused:
-            self._paused = False
-            self._flow.resume()
-        self.when_over = when_over
+    def give_up(self) -> None:
+        """The connection is free, for another exchange if this one came to its end. The parser knows this exchange, which is
+        not to wait for the collector of cycles."""
+        if self._freed:
+            return
+        self._freed = True
+        if self._lingering is not None:
+            self._lingering.cancel()
+        del self._parser
+        self._flow.free(keep=self.done and self.reusable)

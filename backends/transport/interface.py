@@ -4,7 +4,7 @@ One request, one response, read piece by piece. Nothing is added behind the call
 proxies from the environment, no retries of a POST, no transparent decompression.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -47,8 +47,10 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """`headers` is the whole set but for `host` and `content-length`, which belong to the framing.
+    """`headers` is the whole set but for `host` and `content-length`, which belong to the framing, and for `more`, which are
+    of this request alone and have other names.
 
+    `opening` is what `opening_of` makes of everything before `more`, where it was made for many requests.
     Its `repr` shows neither headers nor body: they hold keys and prompts.
     """
 
@@ -57,9 +59,31 @@ class HttpRequest(msgspec.Struct, frozen=True):
     path: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+    more: Mapping[str, str] = {}
+    opening: bytes = b""
 
     def __repr__(self) -> str:
         return f"HttpRequest({self.method} {self.origin}{self.path})"
+
+
+def opening_of(method: str, origin: Origin, path: str, headers: Iterable[tuple[str, str]]) -> bytes:
+    """The head of a request as far as it does not hang on the body. Raises ValueError for a line end inside a line.
+
+    >>> opening_of("GET", Origin("http", "u", 80), "/v1", [("accept", "*/*")])
+    b'GET /v1 HTTP/1.1\\r\\nhost: u\\r\\naccept: */*\\r\\n'
+    """
+    request_line = f"{method} {path} HTTP/1.1\r\n"
+    if request_line.count("\n") != 1 or request_line.count("\r") != 1:
+        raise ValueError("the path of the request holds a line end")
+    return request_line.encode("latin-1") + lines_of({"host": origin.authority, **dict(headers)})
+
+
+def lines_of(headers: Mapping[str, str]) -> bytes:
+    """Raises ValueError for a line end inside a header, which would begin another one."""
+    text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
+        raise ValueError("a header of the request holds a line end")
+    return text.encode("latin-1")
 
 
 class Response(Protocol):

@@ -69,7 +69,7 @@ class HttpxTransport:
             built = self._client.build_request(
                 request.method,
                 f"{request.origin}{request.path}",
-                headers=list(request.headers),
+                headers=[*request.headers, *request.more.items()],
                 content=request.body,
                 timeout=timeout,
             )

@@ -2,81 +2,100 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections import deque
-from collections.abc import Awaitable, Callable
 
-from backends.transport.connection import Connection
-from backends.transport.interface import TransportError
+import msgspec
+
+from backends.transport.connection import Connection, connect
+from backends.transport.exchange import Bounds
+from backends.transport.interface import Origin, TransportError
+
+
+class PoolLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Connections for each origin, and how long an idle one is kept.
+
+    Four seconds is below the five after which uvicorn and Node close an idle connection: whoever closes first should
+    be the one who knows that nothing is in flight.
+    """
+
+    connections: int = 1024
+    idle_s: float = 4.0
 
 
 class Pool:
-    """`connect` makes a connection within the seconds given. At most `size` exist; an idle one is kept `idle_s`."""
+    """`tls` is for https. `in_use` counts the connections that carry an exchange."""
 
-    def __init__(self, connect: Callable[[float, "Pool"], Awaitable[Connection]], size: int, idle_s: float) -> None:
-        self._connect = connect
-        self._size = size
-        self._idle_s = idle_s
+    def __init__(self, origin: Origin, tls: ssl.SSLContext | None, limits: PoolLimits, bounds: Bounds) -> None:
+        self._origin = origin
+        self._tls = tls
+        self._size, self._idle_s = limits.connections, limits.idle_s
+        self._bounds = bounds
         self._idle: deque[Connection] = deque()
-        self._taken = 0
+        self._open: set[Connection] = set()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._loop = asyncio.get_running_loop()
+        self.in_use = 0
 
-    @property
-    def in_use(self) -> int:
-        return self._taken
-
-    async def acquire(self, within_s: float) -> tuple[Connection, bool]:
-        """A connection, and whether it was used before. Raises `TransportError`, nothing sent."""
-        deadline = self._loop.time() + within_s
-        while self._taken >= self._size:
-            await self._slot(deadline)
-        self._taken += 1
-        try:
-            idle = self._reusable()
-            return (idle, True) if idle is not None else (await self._connect(within_s, self), False)
-        except BaseException:
-            self._leave()
-            raise
-
-    def release(self, connection: Connection, *, keep: bool) -> None:
-        """Give back what `acquire` gave, exactly once."""
-        exchange, connection.exchange = connection.exchange, None
-        if exchange is not None:
-            exchange.let_go()
-        if keep and not connection.closed:
-            connection.idle_since = self._loop.time()
-            self._idle.append(connection)
-        else:
-            connection.abort()
-        self._leave()
-        self._prune()
-
-    def forget(self, connection: Connection) -> None:
-        """The socket is gone; when it was idle, it must not be handed out."""
-        with contextlib.suppress(ValueError):
-            self._idle.remove(connection)
-
-    def close(self) -> None:
-        while self._idle:
-            self._idle.pop().abort()
-
-    def _reusable(self) -> Connection | None:
-        oldest = self._loop.time() - self._idle_s
+    def reuse(self) -> Connection | None:
+        """One that was used before, if there is one: taken, as `fresh` takes one."""
+        if not self._idle or self.in_use >= self._size:
+            return None
+        now = self._loop.time()
         while self._idle:
             connection = self._idle.pop()
-            if connection.idle_since >= oldest and connection.is_quiet():
+            if now - connection.idle_since <= self._idle_s and connection.is_quiet(now):
+                self.in_use += 1
                 return connection
             connection.abort()
         return None
 
-    def _prune(self) -> None:
-        oldest = self._loop.time() - self._idle_s
-        while self._idle and self._idle[0].idle_since < oldest:
+    async def take(self, within_s: float) -> tuple[Connection, bool]:
+        """A connection, and whether it was used before. Raises `TransportError`, nothing sent."""
+        deadline = self._loop.time() + within_s
+        while self.in_use >= self._size:
+            await self._slot(deadline)
+        used = self.reuse()
+        if used is not None:
+            return used, True
+        self.in_use += 1
+        try:
+            fresh = await connect(self._origin, self._tls, within_s, self._make)
+        except BaseException:
+            self._leave()
+            raise
+        self._open.add(fresh)
+        return fresh, False
+
+    def release(self, connection: Connection, *, keep: bool) -> None:
+        """Give back what was taken, exactly once."""
+        now = self._loop.time()
+        if keep and not connection.closed:
+            connection.idle_since = now
+            self._idle.append(connection)
+        else:
+            connection.abort()
+        self._leave()
+        while self._idle and now - self._idle[0].idle_since > self._idle_s:
             self._idle.popleft().abort()
 
+    def lost(self, connection: Connection) -> None:
+        """The socket is gone; when it was idle, it must not be handed out."""
+        self._open.discard(connection)
+        with contextlib.suppress(ValueError):
+            self._idle.remove(connection)
+
+    def close(self) -> None:
+        for connection in list(self._open):
+            connection.abort()
+
+    def _make(self) -> Connection:
+        return Connection(self._bounds, self, self._loop)
+
     def _leave(self) -> None:
-        self._taken -= 1
-        self._wake()
+        self.in_use -= 1
+        if self._waiters:
+            self._wake()
 
     def _wake(self) -> None:
         while self._waiters:

@@ -9,7 +9,7 @@ import msgspec
 
 from backends.messages import ChatRequest
 from backends.transport import Response, TransportError
-from backends.transport.decoding import BodyReader
+from backends.transport.decoding import read_whole
 from backends.upstream import Prepared, UpstreamCall
 from backends.vllm.chains import Chains
 from backends.vllm.events import Cleared, NotUnderstood, read_batch
@@ -133,7 +133,7 @@ class VllmCache:
             async with asyncio.timeout(WITHIN_S):
                 response = await server.post(TOKENIZE, self._question(request), WITHIN_S)
                 try:
-                    body = await BodyReader(response).read_all(MAX_BODY_BYTES)
+                    body = await read_whole(response, MAX_BODY_BYTES)
                     return msgspec.json.decode(body, type=_Tokens).tokens if response.status == 200 else []
                 finally:
                     await response.aclose()

@@ -46,7 +46,7 @@ class AiohttpTransport:
             response = await self._session.request(
                 request.method,
                 f"{request.origin}{request.path}",
-                headers=request.headers,
+                headers=[*request.headers, *request.more.items()],
                 data=request.body,
                 timeout=timeout,
                 allow_redirects=False,

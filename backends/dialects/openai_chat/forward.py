@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from backends.dialects.openai_chat.shapes import as_json
 from backends.messages import ChatRequest
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -31,7 +32,7 @@ def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
     fields = _FIELDS.decode(request.raw)
     fields.pop(SALT, None)
     if request.model != serves:
-        fields["model"] = msgspec.Raw(msgspec.json.encode(serves))
+        fields["model"] = as_json(serves)
     if request.stream and not request.include_usage:
         fields["stream_options"] = asking_usage(fields.get("stream_options"))
     if request.max_tokens is not None:

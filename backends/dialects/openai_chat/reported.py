@@ -85,16 +85,13 @@ def read_usage(raw: bytes) -> Usage | None:
         usage = _USAGE.decode(raw)
     except msgspec.DecodeError:
         return None
-    details = usage.prompt_tokens_details or _Details()
-    cached = min(details.cached_tokens or 0, usage.prompt_tokens)
-    thought = usage.completion_tokens_details.reasoning_tokens if usage.completion_tokens_details else None
-    return Usage(
-        usage.prompt_tokens,
-        usage.completion_tokens,
-        cached,
-        min(thought or 0, usage.completion_tokens),
-        min(details.cache_write_tokens or 0, usage.prompt_tokens - cached),
-    )
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    known, thought = usage.prompt_tokens_details, usage.completion_tokens_details
+    reasoning = min(thought.reasoning_tokens or 0, completion) if thought is not None else 0
+    if known is None:
+        return Usage(prompt, completion, 0, reasoning)
+    cached = min(known.cached_tokens or 0, prompt)
+    return Usage(prompt, completion, cached, reasoning, min(known.cache_write_tokens or 0, prompt - cached))
 
 
 def _value(raw: bytes) -> object:

@@ -2,6 +2,9 @@
 
 import hashlib
 import re
+from functools import lru_cache
+
+import msgspec
 
 from backends.messages import TokenLogprob, ToolCall, Usage
 
@@ -13,6 +16,12 @@ def fingerprint(model: str) -> str:
     'fp_a752f44bea'
     """
     return "fp_" + hashlib.blake2b(model.encode(), digest_size=5).hexdigest()
+
+
+@lru_cache(1024)
+def as_json(name: str) -> msgspec.Raw:
+    """A model's name as a value that stands in for another one's."""
+    return msgspec.Raw(msgspec.json.encode(name))
 
 
 _ESCAPED = re.compile(

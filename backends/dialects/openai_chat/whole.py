@@ -6,7 +6,7 @@ import msgspec
 
 from backends.dialects.openai_chat.calls import as_list, whole_call
 from backends.dialects.openai_chat.reported import read_usage, reported_error
-from backends.dialects.openai_chat.shapes import in_utf8
+from backends.dialects.openai_chat.shapes import as_json, in_utf8
 from backends.messages import Usage
 
 _NOTHING = msgspec.Raw()
@@ -46,20 +46,28 @@ def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> tuple[bytes, 
 
 def _corrected(body: bytes, model: str, keeps_stop: bool) -> tuple[bytes, Usage | None]:
     answer, fields = _ANSWER.decode(body), _FIELDS.decode(body)
-    if bytes(answer.error) not in (b"", b"null"):
+    if answer.error is not _NOTHING and bytes(answer.error) != b"null":
         raise reported_error(bytes(answer.error), 502)
     if not answer.choices:
         raise AnswerError("the upstream's answer has no choices")
-    fields["model"] = msgspec.Raw(msgspec.json.encode(model))
-    if not all(map(_is_plain, answer.choices)):
-        raw = msgspec.json.decode(fields["choices"])
-        choices = [_with_index(at, _with_calls(choice, keeps_stop)) for at, choice in enumerate(raw)]
-        fields["choices"] = msgspec.Raw(msgspec.json.encode(choices))
-    return msgspec.json.encode(fields), read_usage(bytes(answer.usage)) if bytes(answer.usage) else None
+    fields["model"] = as_json(model)
+    for choice in answer.choices:
+        if not _is_plain(choice):
+            fields["choices"] = _put_right(fields["choices"], keeps_stop)
+            break
+    return msgspec.json.encode(fields), None if answer.usage is _NOTHING else read_usage(bytes(answer.usage))
 
 
 def _is_plain(choice: _Choice) -> bool:
-    return choice.index is not None and bytes(choice.message.tool_calls) in (b"", b"null", b"[]")
+    calls = choice.message.tool_calls
+    return choice.index is not None and (calls is _NOTHING or bytes(calls) in (b"null", b"[]"))
+
+
+def _put_right(choices: msgspec.Raw, keeps_stop: bool) -> msgspec.Raw:
+    raw = msgspec.json.decode(choices)
+    return msgspec.Raw(
+        msgspec.json.encode([_with_index(at, _with_calls(choice, keeps_stop)) for at, choice in enumerate(raw)])
+    )
 
 
 def _with_index(at: int, choice: dict[str, Any]) -> dict[str, Any]:

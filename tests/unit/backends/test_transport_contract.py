@@ -2,11 +2,13 @@
 
 import asyncio
 import gzip
+import socket
 import zlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal
 
 import httpx
+import msgspec
 import pytest
 from upstreams.fake_upstream import (
     DONE,
@@ -24,8 +26,11 @@ from upstreams.fake_upstream import (
 )
 
 from backends.transport import FastTransport, HttpRequest, PoolLimits, Transport, TransportError, locate
-from backends.transport.decoding import BodyReader
+from backends.transport.connection import Connection
+from backends.transport.decoding import BodyReader, read_whole
+from backends.transport.exchange import Bounds
 from backends.transport.fast import serialise
+from backends.transport.interface import opening_of
 from backends.transport.over_httpx import HttpxTransport
 
 MAKERS: list[Callable[[], Transport]] = [FastTransport, HttpxTransport]
@@ -52,7 +57,7 @@ def post(upstream: FakeUpstream, *headers: tuple[str, str], body: bytes = b"{}")
 async def body_of(transport: Transport, request: HttpRequest) -> bytes:
     response = await transport.open(request, 1.0)
     try:
-        return await BodyReader(response).read_all(1 << 20)
+        return await read_whole(response, 1 << 20)
     finally:
         await response.aclose()
 
@@ -205,7 +210,7 @@ async def test_a_body_beyond_its_bound_is_refused(fast: FastTransport) -> None:
     async with fake_upstream(Reply((b"x" * 5000,), framing="chunked")) as upstream:
         response = await fast.open(post(upstream), 1.0)
         with pytest.raises(TransportError, match="larger than 4000"):
-            await BodyReader(response).read_all(4000)
+            await read_whole(response, 4000)
         await response.aclose()
 
 
@@ -253,6 +258,29 @@ async def test_a_connection_that_the_peer_closed_while_idle_is_not_used(fast: Fa
         await upstream.until(lambda u: u.open_connections == 0)
 
         assert await body_of(fast, post(upstream)) == b"{}"
+
+
+class Nobody:
+    """Keeps no connection."""
+
+    def release(self, connection: Connection, *, keep: bool) -> None: ...
+
+    def lost(self, connection: Connection) -> None: ...
+
+
+@pytest.mark.parametrize("peer_says", ["a stray byte", "its end"])
+async def test_a_connection_that_rested_is_asked_what_the_loop_has_not_told_yet(peer_says: str) -> None:
+    loop, (ours, theirs) = asyncio.get_running_loop(), socket.socketpair()
+    with theirs:
+        transport, rested = await loop.create_connection(lambda: Connection(Bounds(), Nobody(), loop), sock=ours)
+        transport.pause_reading()
+        assert rested.is_quiet(rested.idle_since + 1.0)
+
+        theirs.send(b"x") if peer_says == "a stray byte" else theirs.shutdown(socket.SHUT_WR)
+
+        assert not rested.is_quiet(rested.idle_since + 1.0)
+        transport.abort()
+        assert not rested.is_quiet(rested.idle_since)
 
 
 async def test_only_an_idempotent_request_is_repeated_when_a_used_connection_breaks(fast: FastTransport) -> None:
@@ -343,6 +371,25 @@ def test_uvloop_carries_the_same_transport() -> None:
 def test_a_header_cannot_smuggle_another(value: str) -> None:
     with pytest.raises(ValueError, match="line end"):
         serialise(HttpRequest("POST", locate("http://u")[0], "/", (("x-a", value),)))
+    with pytest.raises(ValueError, match="line end"):
+        serialise(HttpRequest("POST", locate("http://u")[0], "/", more={"x-a": value}))
+
+
+def test_a_path_cannot_smuggle_a_header() -> None:
+    with pytest.raises(ValueError, match="line end"):
+        serialise(HttpRequest("GET", locate("http://u")[0], "/ HTTP/1.1\r\nx-evil: 1\r\n"))
+
+
+async def test_what_is_kept_of_a_head_says_the_same_as_what_is_put_together(transport: Transport) -> None:
+    async with fake_upstream(json_reply({})) as upstream:
+        made = post(upstream, ("x-a", "1"), body=b"12345")
+        opening = opening_of(made.method, made.origin, made.path, made.headers)
+        for request in (made, msgspec.structs.replace(made, opening=opening)):
+            await body_of(transport, msgspec.structs.replace(request, more={"x-b": "2"}))
+
+        first, second = [sorted(received.headers) for received in upstream.received]
+        assert first == second
+        assert ("x-b", "2") in first
 
 
 def test_a_request_does_not_print_its_key() -> None:
