@@ -18,13 +18,8 @@ from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
 from gateway.request.reserve import foreseen
 from gateway.route_text import route_text
-from gateway.telemetry.observe import (
-    METRICS_CONTENT_TYPE,
-    OPENMETRICS,
-    OPENMETRICS_CONTENT_TYPE,
-    NullObservation,
-    fresh_request_id,
-)
+from gateway.telemetry.observe import METRICS_CONTENT_TYPE, OPENMETRICS, OPENMETRICS_CONTENT_TYPE, NullObservation
+from gateway.telemetry.request_ids import fresh_request_id
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.facts import Facts

@@ -13,7 +13,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from socket import socket
 from types import FrameType
 
 import uvicorn
@@ -35,12 +36,14 @@ COLLECT_AFTER = 10_000
 
 
 class DrainingServer(uvicorn.Server):
-    """A uvicorn server whose first signal closes the door and whose exit waits for the room to be empty."""
+    """A uvicorn server whose first signal closes the door and whose exit waits for the room to be empty. `at_end` is called
+    before the process may be ended by the signals that came."""
 
-    def __init__(self, config: uvicorn.Config, door: Door, drain_s: float) -> None:
+    def __init__(self, config: uvicorn.Config, door: Door, drain_s: float, at_end: Callable[[], None]) -> None:
         super().__init__(config)
         self._door = door
         self._drain_s = drain_s
+        self._at_end = at_end
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -58,6 +61,10 @@ class DrainingServer(uvicorn.Server):
             waiting = tasks.create_task(self._exit_when_empty(), name="drain")
             await super().main_loop()
             waiting.cancel()
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self._at_end()
 
     async def _exit_when_empty(self) -> None:
         await self._door.closed()
@@ -101,7 +108,7 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
         timeout_graceful_shutdown=CLOSE_S,
         timeout_keep_alive=75,
     )
-    return DrainingServer(config, built.gateway.door, settings.drain_s)
+    return DrainingServer(config, built.gateway.door, settings.drain_s, built.gateway.observer.flush)
 
 
 def serve(settings: Settings, say: Say | None = None) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from gateway.budgets.told import Budgeted
-from gateway.request.settlement import Settlement
 from gateway.telemetry import names
 
 Value = str | int | list[str]
@@ -28,9 +27,6 @@ def settled(told: Budgeted) -> dict[str, Value]:
     return {names.SPEND_MICROUSD: told.microusd, names.SPENT_TOKENS: told.tokens}
 
 
-def line(settlement: Settlement) -> Mapping[str, str | int]:
-    """Of the request's line; nothing where there are no budgets."""
-    told = settlement.budgeted
-    if told is None:
-        return {}
+def line(told: Budgeted) -> Mapping[str, str | int]:
+    """Of the request's line."""
     return {"budget": told.result, "budget_by": told.by, "budget_spent": told.spent, "budget_tokens": told.tokens}

@@ -23,14 +23,27 @@ def caller_of(headers: Mapping[str, str]) -> SpanContext | None:
     return found if found.is_valid else None
 
 
-def told(trace_id: int, span_id: int, state: str, *, sampled: bool) -> dict[str, str]:
-    """The headers that continue a trace.
+class Onward:
+    """How a trace goes on at upstreams: under the span of each attempt, or under `span_id` where it is only passed on.
+    `state` is a tracestate, or ""."""
 
-    >>> told(1, 2, "", sampled=True)
-    {'traceparent': '00-00000000000000000000000000000001-0000000000000002-01'}
-    """
-    headers = {TRACEPARENT: f"00-{trace_id:032x}-{span_id:016x}-{'01' if sampled else '00'}"}
-    return {**headers, TRACESTATE: state} if state else headers
+    __slots__ = ("is_sampled", "span_id", "state", "trace_id", "trace_number")
+
+    def __init__(self, trace_number: int, state: str, is_sampled: bool, span_id: int | None = None) -> None:
+        self.trace_number = trace_number
+        self.trace_id = f"{trace_number:032x}"
+        self.state = state
+        self.is_sampled = is_sampled
+        self.span_id = span_id
+
+    def headers(self, span_id: int) -> dict[str, str]:
+        """
+        >>> Onward(1, "", False).headers(2), Onward(1, "vendor=1", True, 3).headers(2)["tracestate"]
+        ({'traceparent': '00-00000000000000000000000000000001-0000000000000002-00'}, 'vendor=1')
+        """
+        span_id = self.span_id or span_id
+        parent = f"00-{self.trace_id}-{span_id:016x}-{'01' if self.is_sampled else '00'}"
+        return {TRACEPARENT: parent, TRACESTATE: self.state} if self.state else {TRACEPARENT: parent}
 
 
 def fields_of(state: TraceState) -> dict[str, str]:

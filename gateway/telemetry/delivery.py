@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from gateway.telemetry.redact import Redactor
+from gateway.telemetry.seen import RequestSeen
 from gateway.telemetry.shadows import ShadowTrace
-from gateway.telemetry.traces import RequestTrace
 
 TRACES_PATH = "/v1/traces"
 
@@ -14,7 +14,7 @@ Dropped = Callable[[str, int], None]
 
 
 class Delivery(Protocol):
-    def deliver(self, trace: RequestTrace | ShadowTrace) -> None:
+    def deliver(self, trace: RequestSeen | ShadowTrace) -> None:
         """Takes a finished request or a call of a shadow, or drops and counts it; never waits."""
         ...
 

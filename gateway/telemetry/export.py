@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.telemetry.delivery import Dropped
+from gateway.telemetry.seen import RequestSeen
 from gateway.telemetry.shadows import ShadowTrace
-from gateway.telemetry.traces import RequestTrace
 
 QUEUE = 2_048
 """Traces that wait for delivery; whoever comes when it is full is dropped. Each is some 5 KB."""
@@ -25,7 +25,7 @@ DELAY_S = 1.0
 class Exports(Protocol):
     """Makes spans of traces, and takes them to where they go."""
 
-    def export(self, traces: Sequence[RequestTrace | ShadowTrace]) -> bool:
+    def export(self, traces: Sequence[RequestSeen | ShadowTrace]) -> bool:
         """Whether they arrived."""
         ...
 
@@ -41,13 +41,13 @@ class SpanDelivery:
         self._exports: Exports | None = None
         self._dropped = dropped
         self._most = queue
-        self._waiting: deque[RequestTrace | ShadowTrace] = deque()
+        self._waiting: deque[RequestSeen | ShadowTrace] = deque()
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="deliver-traces", daemon=True)
         self._thread.start()
 
-    def deliver(self, trace: RequestTrace | ShadowTrace) -> None:
+    def deliver(self, trace: RequestSeen | ShadowTrace) -> None:
         if self._closing or len(self._waiting) >= self._most:
             self._dropped("span", trace.spans)
             return
@@ -76,16 +76,16 @@ class SpanDelivery:
         while batch := self._batch():
             self._export(batch)
 
-    def _batch(self) -> list[RequestTrace | ShadowTrace]:
+    def _batch(self) -> list[RequestSeen | ShadowTrace]:
         """What makes about BATCH spans."""
-        batch: list[RequestTrace | ShadowTrace] = []
+        batch: list[RequestSeen | ShadowTrace] = []
         spans = 0
         while self._waiting and spans < BATCH:
             batch.append(self._waiting.popleft())
             spans += batch[-1].spans
         return batch
 
-    def _export(self, batch: list[RequestTrace | ShadowTrace]) -> None:
+    def _export(self, batch: list[RequestSeen | ShadowTrace]) -> None:
         try:
             self._exports = self._exports or self._opening()
             delivered = self._exports.export(batch)

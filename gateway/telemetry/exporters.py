@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter, SpanExportResult
 
+from gateway.telemetry.seen import RequestSeen
 from gateway.telemetry.shadows import ShadowTrace
 from gateway.telemetry.spans import Spans
-from gateway.telemetry.traces import RequestTrace
 
 COLLECTOR_TIMEOUT_S = 5.0
 
@@ -21,7 +21,7 @@ class SpanExports:
         self._exporter = exporter
         self._spans = spans
 
-    def export(self, traces: Sequence[RequestTrace | ShadowTrace]) -> bool:
+    def export(self, traces: Sequence[RequestSeen | ShadowTrace]) -> bool:
         spans = [span for trace in traces for span in self._spans.of(trace)]
         return self._exporter.export(spans) is SpanExportResult.SUCCESS
 

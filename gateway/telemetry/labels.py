@@ -1,4 +1,4 @@
-"""Which values labels may have: what policies have named, the first replicas that were asked, closed sets. Others are `other`."""
+"""Which values labels may have: names of policies, the first replicas that were asked, closed sets. All else is `other`."""
 
 import re
 from collections.abc import Collection, Iterable

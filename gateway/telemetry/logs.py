@@ -1,8 +1,8 @@
 """One structured line for each request, written when it is over."""
 
 import sys
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TextIO
 
 import msgspec
@@ -17,86 +17,155 @@ Form = Literal["json", "console"]
 
 Field = str | int | float | bool | None
 
-Render = Callable[[Mapping[str, Field]], str]
+Render = Callable[[Sequence[Mapping[str, Field]]], str]
 
-OURS = frozenset({"request_id", "trace_id", "policy", "outcome", "end"})
-"""Fields that only this process writes; the others pass the redactor."""
+Over = tuple[Settlement, str, int]
+"""A request that is over, the id of its trace or "", and when that was, in nanoseconds of the wall clock."""
+
+MOST_ALIKE = 1_024
+"""Kinds of requests whose common fields are remembered."""
+
+NOBODY = Call("", "")
 
 
 class RequestLog:
     """Writes to `out` (standard error when None). No text of a prompt or an answer can get here: a Settlement has none."""
 
     def __init__(self, form: Form, redactor: Redactor, out: TextIO | None = None) -> None:
-        self._redactor = redactor
+        self._clean = redactor.clean
         self._out = out or sys.stderr
-        self._render = as_json if form == "json" else for_people()
+        self._render = as_json() if form == "json" else for_people()
+        self._alike: dict[tuple[Field, ...], dict[str, Field]] = {}
+        self._clock = Clock()
 
     def settled(self, settlement: Settlement, trace_id: str) -> None:
         """Raises OSError or ValueError when the line cannot be written."""
-        clean, fields = self._redactor.clean, line(settlement, trace_id)
-        for name, value in fields.items():
-            if type(value) is str and value and name not in OURS:
-                fields[name] = clean(value)
-        fields["event"], fields["timestamp"] = "request", timestamp()
-        self._out.write(self._render(fields) + "\n")
+        self.write([(settlement, trace_id, time.time_ns())])
+
+    def write(self, over: Iterable[Over]) -> None:
+        """Their lines, all at once. Raises OSError or ValueError when they cannot be written."""
+        self._out.write(self._render([self._line(*one) for one in over]))
         self._out.flush()
 
+    def _line(self, settlement: Settlement, trace_id: str, at_ns: int) -> dict[str, Field]:
+        """The fields, in the order in which a person asks: which, who, what came of it, why, how much. What only this process
+        writes need not pass the redactor."""
+        decision, usage, ttft_ms = settlement.decision, settlement.usage, settlement.ttft_ms
+        fields = self._common(settlement).copy()
+        fields["request_id"], fields["trace_id"] = settlement.request_id, trace_id
+        fields["reason"] = self._clean(settlement.reason)
+        fields["attempts"], fields["duration_ms"] = settlement.attempts, round(settlement.duration_ms, 1)
+        if decision is not None and decision.line is not None:
+            fields["line"] = decision.line.loss
+        if ttft_ms is not None:
+            fields["ttft_ms"] = round(ttft_ms, 1)
+        if usage is not None:
+            fields["prompt_tokens"], fields["completion_tokens"] = usage.prompt_tokens, usage.completion_tokens
+            fields["cached_tokens"], fields["cache_written_tokens"] = usage.cached_tokens, usage.written_tokens
+        fields["microusd"] = settlement.microusd
+        fields["timestamp"] = self._clock.written(at_ns)
+        if has_more(settlement):
+            for name, value in more(settlement):
+                fields[name] = self._clean(value) if type(value) is str else value
+        return fields
 
-def as_json(fields: Mapping[str, Field]) -> str:
-    """In 1 us; through a pipeline of processors it took 15."""
-    return msgspec.json.encode(fields).decode()
+    def _common(self, settlement: Settlement) -> dict[str, Field]:
+        """All fields that every line has, those filled in that requests of one kind have in common."""
+        decision, by, ended = settlement.decision, settlement.answered_by or NOBODY, outcome(settlement)
+        route, policy, artefact = (
+            (decision.route, decision.policy_hash, decision.artefact) if decision else ("", "", "")
+        )
+        asked = settlement.tenant, settlement.dialect, settlement.stream, route, policy, artefact
+        kind = (*asked, by.model, by.replica, settlement.status, ended, settlement.end, settlement.error_code)
+        known = self._alike.get(kind)
+        if known is None:
+            if len(self._alike) >= MOST_ALIKE:
+                self._alike.clear()
+            known = self._alike[kind] = self._fresh(settlement, route, policy, artefact)
+        return known
+
+    def _fresh(self, settlement: Settlement, route: str, policy: str, artefact: str) -> dict[str, Field]:
+        clean, answered_by = self._clean, settlement.answered_by or NOBODY
+        return {
+            "request_id": None,
+            "trace_id": None,
+            "tenant": clean(settlement.tenant),
+            "dialect": clean(settlement.dialect),
+            "stream": settlement.stream,
+            "status": settlement.status,
+            "outcome": outcome(settlement),
+            "end": settlement.end,
+            "error_code": clean(settlement.error_code),
+            "route": clean(route),
+            "model": clean(answered_by.model),
+            "replica": clean(answered_by.replica),
+            "reason": None,
+            "policy": policy,
+            "artefact": clean(artefact),
+            "line": None,
+            "attempts": None,
+            "duration_ms": None,
+            "ttft_ms": None,
+            "prompt_tokens": None,
+            "completion_tokens": None,
+            "cached_tokens": None,
+            "cache_written_tokens": None,
+            "microusd": None,
+            "event": "request",
+            "timestamp": None,
+        }
+
+
+class Clock:
+    """Writes instants of the wall clock; what they share, the second, is written once."""
+
+    def __init__(self) -> None:
+        self._second, self._begins = -1, ""
+
+    def written(self, at_ns: int) -> str:
+        """
+        >>> Clock().written(1_780_000_000_012_345_678)
+        '2026-05-28T20:26:40.012345Z'
+        """
+        second, rest = divmod(at_ns, 1_000_000_000)
+        if second != self._second:
+            self._second, self._begins = second, time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
+        return f"{self._begins}{rest // 1_000:06d}Z"
+
+
+def as_json() -> Render:
+    """In 1 us a line; through a pipeline of processors it took 15."""
+    encode = msgspec.json.Encoder().encode_lines
+    return lambda lines: encode(lines).decode()
 
 
 def for_people() -> Render:
     import structlog
 
     renderer = structlog.dev.ConsoleRenderer(colors=False)
-    return lambda fields: str(renderer(None, "info", dict(fields)))
+    return lambda lines: "".join([f"{renderer(None, 'info', dict(fields))}\n" for fields in lines])
 
 
-def timestamp() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+def has_more(settlement: Settlement) -> bool:
+    told = settlement.budgeted is not None or settlement.hedged is not None
+    return told or settlement.unretried or settlement.judgement != ""
 
 
-def line(settlement: Settlement, trace_id: str) -> dict[str, Field]:
-    """The fields of the line, in the order in which a person asks: which, who, what came of it, why, how much."""
-    return {
-        "request_id": settlement.request_id,
-        "trace_id": trace_id,
-        "tenant": settlement.tenant,
-        "dialect": settlement.dialect,
-        "stream": settlement.stream,
-        "status": settlement.status,
-        "outcome": outcome(settlement),
-        "end": settlement.end,
-        "error_code": settlement.error_code,
-        **_decision(settlement),
-        **_cost(settlement),
-        **_judged(settlement),
-        **({"unretried": True} if settlement.unretried else {}),
-        **budgets.line(settlement),
-        **_hedged(settlement),
-    }
-
-
-def _decision(settlement: Settlement) -> dict[str, Field]:
-    decision, answered_by = settlement.decision, settlement.answered_by or Call("", "")
-    return {
-        "route": decision.route if decision else "",
-        "model": answered_by.model,
-        "replica": answered_by.replica,
-        "reason": settlement.reason,
-        "policy": decision.policy_hash if decision else "",
-        "artefact": decision.artefact if decision else "",
-        "line": decision.line.loss if decision and decision.line else None,
-    }
+def more(settlement: Settlement) -> Iterator[tuple[str, Field]]:
+    """Fields that only some lines have."""
+    if settlement.judgement:
+        yield from _judged(settlement).items()
+    if settlement.unretried:
+        yield "unretried", True
+    if settlement.budgeted is not None:
+        yield from budgets.line(settlement.budgeted).items()
+    if (told := settlement.hedged) is not None:  # what the loser was charged is part of the cost
+        yield from (("hedge", told.result), ("hedge_after_s", told.after_s), ("hedge_microusd", told.microusd))
 
 
 def _judged(settlement: Settlement) -> dict[str, Field]:
-    """Of an answer that was held back; what was given up is part of the cost above."""
+    """Of an answer that was held back; what was given up is part of the cost."""
     gave_up, used = settlement.abandoned_by, settlement.abandoned
-    if not settlement.judgement:
-        return {}
     return {
         "judgement": settlement.judgement,
         "p_correct": None if settlement.p_correct is None else round(settlement.p_correct, 3),
@@ -105,26 +174,4 @@ def _judged(settlement: Settlement) -> dict[str, Field]:
         "abandoned_microusd": settlement.abandoned_microusd,
         "second_model": settlement.beside.model if settlement.beside else "",
         "second_microusd": settlement.beside_microusd,
-    }
-
-
-def _hedged(settlement: Settlement) -> dict[str, Field]:
-    """Of a race; what the loser was charged is part of the cost above."""
-    told = settlement.hedged
-    return (
-        {} if told is None else {"hedge": told.result, "hedge_after_s": told.after_s, "hedge_microusd": told.microusd}
-    )
-
-
-def _cost(settlement: Settlement) -> dict[str, Field]:
-    usage = settlement.usage
-    return {
-        "attempts": settlement.attempts,
-        "duration_ms": round(settlement.duration_ms, 1),
-        "ttft_ms": None if settlement.ttft_ms is None else round(settlement.ttft_ms, 1),
-        "prompt_tokens": usage.prompt_tokens if usage else None,
-        "completion_tokens": usage.completion_tokens if usage else None,
-        "cached_tokens": usage.cached_tokens if usage else None,
-        "cache_written_tokens": usage.written_tokens if usage else None,
-        "microusd": settlement.microusd,
     }

@@ -3,7 +3,6 @@
 Observing returns at once and never raises: what cannot be delivered is dropped and counted.
 """
 
-import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, Protocol, TextIO
@@ -11,6 +10,7 @@ from typing import Literal, Protocol, TextIO
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
 from gateway.secrets import Secret
+from gateway.telemetry.request_ids import RequestIds, fresh_request_id
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.experiments.plan import Experiment
@@ -117,13 +117,13 @@ class Observer(Protocol):
         are off."""
         ...
 
+    def flush(self) -> None:
+        """Write what waits to be written. Returns when it is."""
+        ...
+
     async def aclose(self, within_s: float = 5.0) -> None:
         """Deliver what is queued, for `within_s` seconds at most."""
         ...
-
-
-def fresh_request_id() -> str:
-    return f"req_{os.urandom(12).hex()}"
 
 
 def build_observer(
@@ -177,8 +177,11 @@ def build_observer(
 class NullObserver:
     """Sees nothing; a request still gets its id."""
 
+    def __init__(self) -> None:
+        self._ids = RequestIds()
+
     def begin(self, headers: Mapping[str, str], method: str, route_path: str) -> Observation:
-        return NullObservation()
+        return NullObservation(self._ids.fresh())
 
     def policy_loaded(
         self,
@@ -208,6 +211,9 @@ class NullObserver:
     def metrics_page(self, *, exemplars: bool = False) -> bytes:
         return b""
 
+    def flush(self) -> None:
+        pass
+
     async def aclose(self, within_s: float = 5.0) -> None:
         pass
 
@@ -215,8 +221,8 @@ class NullObserver:
 class NullObservation:
     __slots__ = ("request_id",)
 
-    def __init__(self) -> None:
-        self.request_id = fresh_request_id()
+    def __init__(self, request_id: str = "") -> None:
+        self.request_id = request_id or fresh_request_id()
 
     def decided(
         self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None = None

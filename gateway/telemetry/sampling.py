@@ -46,14 +46,13 @@ def written(threshold: int) -> str:
 
 def is_our_error(settlement: Settlement) -> bool:
     """A server span is in error when the server failed, not when the client asked badly (HTTP conventions)."""
-    return outcome(settlement) == "cut" or settlement.status >= 500
+    return settlement.status >= 500 or outcome(settlement) == "cut"
 
 
 def has_failed(settlement: Settlement, ends: Collection[str]) -> bool:
     """Whether it, or an attempt of it, was wrong here or there; a client that asks badly can have no trace kept by that."""
-    if is_our_error(settlement) or any(end not in OF_THE_CLIENT for end in ends):
-        return True
-    return settlement.status < 400 and any(end not in WELL for end in ends)
+    well = WELL if settlement.status < 400 else OF_THE_CLIENT
+    return is_our_error(settlement) or not well.issuperset(ends)
 
 
 class Sampling:
@@ -66,6 +65,7 @@ class Sampling:
         self._slow_ms = slow_s * 1_000
         self._seen: dict[tuple[str, str], int] = {}
         self.written = written(self._threshold) if share else "0"
+        self.told = f"ot=th:{self.written}"
 
     def takes(self, trace_id: int, caller: SpanContext | None) -> bool:
         """Whether the share has it. A caller whose trace is continued has decided already."""

@@ -7,22 +7,26 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from backends.messages import Usage
-from gateway.telemetry import attributes, context
+from gateway.telemetry import attributes
+from gateway.telemetry.context import Onward
 from policies.decision import Call
 
 if TYPE_CHECKING:
     from gateway.telemetry.metrics import Metrics
-    from gateway.telemetry.traces import RequestTrace
+    from gateway.telemetry.seen import RequestSeen
 
 
 class ShadowTrace:
     """One call. It is kept where the trace of its request was. Instants in nanoseconds of the wall clock."""
 
-    __slots__ = ("call", "dialect", "ended", "ended_at", "microusd", "of", "shadow", "span_id", "started_at",
+    __slots__ = ("_deliver", "call", "dialect", "ended", "ended_at", "microusd", "of", "shadow", "span_id", "started_at",
                  "trace_number", "usage")  # fmt: skip
 
-    def __init__(self, of: "RequestTrace", shadow: str, call: Call, dialect: str) -> None:
+    def __init__(
+        self, of: "RequestSeen", deliver: "Callable[[ShadowTrace], None]", shadow: str, call: Call, dialect: str
+    ) -> None:
         self.of = of
+        self._deliver = deliver
         self.shadow = shadow
         self.call = call
         self.dialect = dialect
@@ -41,12 +45,12 @@ class ShadowTrace:
         """The trace context for the upstream; an engine in this process needs none."""
         if attributes.is_local(self.call):
             return {}
-        return context.told(self.trace_number, self.span_id, "", sampled=self.of.kept is not None)
+        return Onward(self.trace_number, "", self.of.kept is not None).headers(self.span_id)
 
     def end(self, error_kind: str, usage: Usage | None, microusd: int) -> None:
         self.ended, self.usage, self.microusd, self.ended_at = error_kind, usage, microusd, time.time_ns()
         if self.of.kept is not None:
-            self.of.deliver_beside(self)
+            self._deliver(self)
 
 
 class LiveShadow:

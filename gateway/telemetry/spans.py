@@ -17,8 +17,9 @@ from gateway.request.settlement import Settlement
 from gateway.telemetry import attributes, budgets, names
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import is_our_error
+from gateway.telemetry.seen import AttemptSeen, RequestSeen, fresh_span_id
 from gateway.telemetry.shadows import ShadowTrace
-from gateway.telemetry.traces import NO_STATE, AttemptTrace, RequestTrace, fresh_span_id
+from gateway.telemetry.traces import MOST_ATTEMPTS, NO_STATE
 
 UNSET = Status(StatusCode.UNSET)
 _SCOPE = InstrumentationScope(names.SCOPE)
@@ -32,7 +33,7 @@ class Spans:
         self._resource = resource
         self._redactor = redactor
 
-    def of(self, trace: RequestTrace | ShadowTrace) -> Iterator[ReadableSpan]:
+    def of(self, trace: RequestSeen | ShadowTrace) -> Iterator[ReadableSpan]:
         """The request's own, the route's, its attempts', and the one of an answer that was given up; of a shadow one."""
         if isinstance(trace, ShadowTrace):
             yield self._shadowed(trace)
@@ -44,16 +45,15 @@ class Spans:
             yield self._decided(trace)
         if settlement.budgeted is not None:
             yield from self._budgeted(trace, settlement.budgeted)
-        for attempt in trace.attempts:
+        for attempt in trace.attempts[:MOST_ATTEMPTS]:
             yield self._attempted(trace, attempt)
         if trace.given_up is not None:
             yield self._escalated(trace, trace.given_up, settlement)
 
-    def _served(self, trace: RequestTrace, settlement: Settlement) -> ReadableSpan:
-        method, _, route_path = trace.name.partition(" ")
+    def _served(self, trace: RequestSeen, settlement: Settlement) -> ReadableSpan:
         known: dict[str, attributes.Value] = {
-            names.HTTP_METHOD: method,
-            names.HTTP_ROUTE: route_path,
+            names.HTTP_METHOD: trace.method,
+            names.HTTP_ROUTE: trace.route_path,
             names.REQUEST_ID: trace.request_id,
             names.KEPT: trace.kept or "",
         }
@@ -73,7 +73,7 @@ class Spans:
             instrumentation_scope=_SCOPE,
         )
 
-    def _decided(self, trace: RequestTrace) -> ReadableSpan:
+    def _decided(self, trace: RequestSeen) -> ReadableSpan:
         assert trace.judged is not None
         facts, decision, estimate, took_us = trace.judged
         told = trace.settlement.budgeted if trace.settlement is not None else None
@@ -83,9 +83,9 @@ class Spans:
         began = max(trace.started_at, end - (took_us or 0) * 1_000)
         return self._within(trace, names.ROUTE_SPAN, known, started_at=began, ended_at=end, events=events)
 
-    def _attempted(self, trace: RequestTrace, attempt: AttemptTrace) -> ReadableSpan:
+    def _attempted(self, trace: RequestSeen, attempt: AttemptSeen) -> ReadableSpan:
         """A client that left is no error of the upstream."""
-        operation = names.OPERATIONS.get(trace.name.partition(" ")[2], names.CHAT)
+        operation = names.OPERATIONS.get(trace.route_path, names.CHAT)
         ended = attempt.ended or ""
         before = attempt.before
         told: dict[str, str] = {names.LINK_TYPE: attempt.link or ""}
@@ -129,7 +129,7 @@ class Spans:
             instrumentation_scope=_SCOPE,
         )
 
-    def _asked(self, trace: RequestTrace, attempt: AttemptTrace, operation: str) -> dict[str, attributes.Value]:
+    def _asked(self, trace: RequestSeen, attempt: AttemptSeen, operation: str) -> dict[str, attributes.Value]:
         call, stream = attempt.call, trace.judged is not None and trace.judged[0].stream
         provider = attributes.provider_of(call, attempt.dialect)
         known = attributes.asked(call, stream, self._redactor, operation=operation, provider=provider)
@@ -142,14 +142,14 @@ class Spans:
             known[names.FIRST_CHUNK_S] = attempt.first_content_s
         return known
 
-    def _escalated(self, trace: RequestTrace, attempt: AttemptTrace, settlement: Settlement) -> ReadableSpan:
+    def _escalated(self, trace: RequestSeen, attempt: AttemptSeen, settlement: Settlement) -> ReadableSpan:
         """From the first content, which was held back from then on, until it was given up."""
         held_from = attempt.started_at + int((attempt.first_content_s or 0.0) * 1e9)
         known = attributes.judged(settlement) | {names.REASON: self._redactor.clean(settlement.reason)}
         end = attempt.ended_at
         return self._within(trace, names.ESCALATE_SPAN, known, started_at=min(held_from, end), ended_at=end)
 
-    def _budgeted(self, trace: RequestTrace, told: Budgeted) -> Iterator[ReadableSpan]:
+    def _budgeted(self, trace: RequestSeen, told: Budgeted) -> Iterator[ReadableSpan]:
         """What was set aside, and what of it was spent."""
         yield self._within(
             trace, names.RESERVE_SPAN, budgets.reserved(told), started_at=told.began_at, ended_at=told.ended_at
@@ -160,7 +160,7 @@ class Spans:
 
     def _within(
         self,
-        trace: RequestTrace,
+        trace: RequestSeen,
         name: str,
         known: Mapping[str, attributes.Value],
         *,
@@ -186,7 +186,7 @@ class Spans:
         state = NO_STATE if trace.of.kept == "caller" else trace.of.state
         return SpanContext(trace.trace_number, trace.span_id, is_remote=False, trace_flags=_SAMPLED, trace_state=state)
 
-    def _context(self, trace: RequestTrace, span_id: int) -> SpanContext:
+    def _context(self, trace: RequestSeen, span_id: int) -> SpanContext:
         return SpanContext(trace.trace_number, span_id, is_remote=False, trace_flags=_SAMPLED, trace_state=trace.state)
 
 

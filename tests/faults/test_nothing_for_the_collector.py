@@ -14,10 +14,10 @@ from backends.transport.exchange import Exchange
 from gateway.caller import Caller
 from gateway.request.settlement import Settlement
 from gateway.settings import Telemetry
-from gateway.telemetry.traces import AttemptTrace, RequestTrace
+from gateway.telemetry.seen import AttemptSeen, RequestSeen
 from policies.decision import Decision
 
-OF_A_REQUEST = (Caller, Exchange, RequestTrace, AttemptTrace, Settlement, Decision, ChatRequest)
+OF_A_REQUEST = (Caller, Exchange, RequestSeen, AttemptSeen, Settlement, Decision, ChatRequest)
 MESSAGE = {"role": "assistant", "content": "hi"}
 WHOLE = json_reply({"id": "1", "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}]})
 STREAM = sse_reply(text_chunk("hi"), finish_chunk(), b"data: [DONE]\n\n")

@@ -113,6 +113,7 @@ async def test_a_histogram_shows_a_trace_that_was_kept_and_nothing_else_of_it():
 
     with_trace, without = (world.observer.metrics_page(exemplars=True).decode() for world in (kept, left))
 
+    kept.observer.flush()
     ids = {json.loads(line)["trace_id"] for line in kept.lines.getvalue().splitlines()}
     exemplars = re.findall(r"# (\{.*?\})", with_trace)
     assert set(exemplars) == {f'{{trace_id="{trace_id}"}}' for trace_id in ids}

@@ -1,0 +1,225 @@
+"""What is remembered of a request until it is over, and who hears of it.
+
+Nothing here is a span: a request that is not kept costs its ids and instants, and no attribute of it is ever written.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from opentelemetry.trace import SpanContext
+
+from backends.messages import Usage
+from gateway.request.hedged import HedgeResult
+from gateway.request.settlement import Settlement
+from gateway.telemetry import attributes
+from gateway.telemetry.baggage import BAGGAGE, Baggage
+from gateway.telemetry.context import Onward
+from gateway.telemetry.gather import Gathered
+from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.names import Kept, Link
+from gateway.telemetry.shadows import LiveShadow, ShadowTrace
+from gateway.telemetry.traces import MOST_ATTEMPTS, NO_STATE, Tracing
+from policies.decision import Call, Decision
+from policies.estimates import Estimate
+from policies.facts import Facts
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Sinks:
+    """Who hears of requests. `log` None: nobody writes lines. `clock` tells seconds, of attempts."""
+
+    tracing: Tracing
+    baggage: Baggage
+    metrics: Metrics
+    log: Gathered | None
+    clock: Callable[[], float]
+
+
+class RequestSeen:
+    """One request as it went; an `Observation`. Instants in nanoseconds of the wall clock. `parent` is the caller whose trace
+    this is part of, `linked` one that is only linked to. What is set in `settle` is not there before."""
+
+    __slots__ = (
+        "_onward", "_sinks", "attempts", "decided_at", "ended_at", "judged", "kept", "linked", "method", "parent",
+        "request_id", "route_path", "settlement", "span_id", "started_at", "state",
+    )  # fmt: skip
+
+    def __init__(self, sinks: Sinks, request_id: str, method: str, route_path: str, caller: SpanContext | None) -> None:
+        self._sinks = sinks
+        self.request_id = request_id
+        self.method = method
+        self.route_path = route_path
+        self.parent = caller if sinks.tracing.trusts else None
+        self.linked = None if sinks.tracing.trusts else caller
+        self._onward = sinks.tracing.onward(self.parent)
+        self.started_at = time.time_ns()
+        self.judged: tuple[Facts, Decision, Estimate | None, int | None] | None = None
+        self.attempts: list[AttemptSeen] = []
+        self.settlement: Settlement | None = None
+        self.kept: Kept | None = None
+
+    def decided(
+        self, facts: Facts, decision: Decision, estimate: Estimate | None, decision_us: int | None = None
+    ) -> None:
+        """Deciding has just passed."""
+        self.decided_at = time.time_ns()
+        self.judged = facts, decision, estimate, decision_us
+        said = None if estimate is None else "abstained" if estimate.abstains else "answered"
+        self._sinks.metrics.decided(decision_us, said)
+
+    def attempt(self, call: Call, number: int, predicted_tokens: int | None = None) -> "AttemptSeen":
+        before = self.attempts[-1] if self.attempts else None
+        attempt = AttemptSeen(self._sinks, self._onward, call, number, predicted_tokens, before)
+        if self.judged is not None and self.judged[1].assignments:
+            attempt.baggage = self._sinks.baggage.toward(call.replica, self.judged[1].assignments)
+        self.attempts.append(attempt)
+        return attempt
+
+    def settle(self, settlement: Settlement) -> None:
+        """An attempt that nobody ended was given up with the request."""
+        if self.settlement is not None:
+            return
+        sinks, self.settlement = self._sinks, settlement
+        for attempt in self.attempts:
+            attempt.end("cancelled", None)
+        self.ended_at = time.time_ns()
+        if sinks.tracing.deliver is not None:
+            self._keep(settlement)
+        sinks.metrics.settled(settlement, "" if self.kept is None else self.trace_id)
+        if sinks.log is not None:
+            sinks.log.add(settlement, self.trace_id, self.ended_at)
+
+    def shadow(self, shadow: str, call: Call) -> LiveShadow:
+        """A caller's trace is none of the shadow's: where traces are off it has none."""
+        tracing = self._sinks.tracing
+        dialect = tracing.dialects.get(call.model, "openai_chat")
+        trace = None if tracing.deliver is None else ShadowTrace(self, tracing.deliver, shadow, call, dialect)
+        return LiveShadow(shadow, trace, self._sinks.metrics, self._sinks.clock)
+
+    @property
+    def trace_id(self) -> str:
+        """32 hex digits, or "" when there is no trace."""
+        return "" if self._onward is None else self._onward.trace_id
+
+    @property
+    def trace_number(self) -> int:
+        return 0 if self._onward is None else self._onward.trace_number
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.route_path}"
+
+    @property
+    def given_up(self) -> "AttemptSeen | None":
+        """The attempt whose answer was given up for a larger model's."""
+        settlement = self.settlement
+        if settlement is None or settlement.judgement not in {"escalated", "turned_back"}:
+            return None
+        call = settlement.abandoned_by or settlement.answered_by
+        return next((attempt for attempt in self.attempts if attempt.call == call and not attempt.failed), None)
+
+    @property
+    def spans(self) -> int:
+        """How many there will be."""
+        told = self.settlement.budgeted if self.settlement is not None else None
+        of_budgets = 0 if told is None else 1 + (told.settled_at > 0)
+        of_attempts = min(len(self.attempts), MOST_ATTEMPTS)
+        return 1 + (self.judged is not None) + of_budgets + of_attempts + (self.given_up is not None)
+
+    def _keep(self, settlement: Settlement) -> None:
+        """Deliver its trace, if there is a reason to."""
+        tracing, onward, parent = self._sinks.tracing, self._onward, self.parent
+        assert tracing.deliver is not None
+        assert onward is not None
+        ends = [attempt.ended or "" for attempt in self.attempts]
+        taken, called = onward.is_sampled, parent is not None
+        self.kept = tracing.sampling.why_kept(settlement, ends, taken=taken, called=called)
+        if self.kept is not None:
+            state = parent.trace_state if parent is not None else NO_STATE
+            self.span_id, self.state = fresh_span_id(), tracing.sampling.state_of(self.kept, state)
+            tracing.deliver(self)
+
+
+class AttemptSeen:
+    """One try, an `AttemptObservation`, with its link to the one before it, which is told when it is begun: what became of that
+    one is known then. `baggage` is what its upstream is told of variants."""
+
+    __slots__ = (
+        "_began_s", "_onward", "_sinks", "baggage", "before", "call", "dialect", "ended", "ended_at",
+        "first_content_s", "link", "number", "predicted_tokens", "resends", "span_id", "started_at", "usage",
+    )  # fmt: skip
+
+    def __init__(  # noqa: PLR0917  one attempt
+        self,
+        sinks: Sinks,
+        onward: Onward | None,
+        call: Call,
+        number: int,
+        predicted_tokens: int | None,
+        before: "AttemptSeen | None",
+    ) -> None:
+        self._sinks = sinks
+        self._onward = onward
+        self.call = call
+        self.number = number
+        self.predicted_tokens = predicted_tokens
+        self.baggage = ""
+        self.dialect = sinks.tracing.dialects.get(call.model, "openai_chat")
+        self.before = before
+        self.link: Link | None = _link(before, call) if before is not None else None
+        self.resends: int = before.resends + 1 if before is not None and self.link == "retry" else 0
+        self.span_id = fresh_span_id()
+        self.started_at = self.ended_at = time.time_ns()
+        self._began_s = sinks.clock()
+        self.first_content_s: float | None = None
+        self.ended: str | None = None
+        self.usage: Usage | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The trace context for the upstream; an engine in this process needs none."""
+        if self._onward is None or attributes.is_local(self.call):
+            headers = NO_HEADERS
+        else:
+            headers = self._onward.headers(self.span_id)
+        return {**headers, BAGGAGE: self.baggage} if self.baggage else headers
+
+    def first_content(self) -> None:
+        self.first_content_s = self._sinks.clock() - self._began_s
+
+    def end(self, error_kind: str, usage: Usage | None) -> None:
+        """The first word counts."""
+        if self.ended is not None:
+            return
+        self.ended, self.usage, self.ended_at = error_kind, usage, time.time_ns()
+        took_s, metrics = self._sinks.clock() - self._began_s, self._sinks.metrics
+        metrics.attempted(self.call, took_s, error_kind, usage, self.predicted_tokens, self.first_content_s)
+
+    @property
+    def hedge_result(self) -> HedgeResult:
+        """What became of it, where it is the second of a race."""
+        if self.first_content_s is not None:
+            return "won"
+        return "failed" if self.failed else "cancelled"
+
+    @property
+    def failed(self) -> bool:
+        return self.ended not in {None, "", "cancelled"}
+
+
+def fresh_span_id() -> int:
+    return random.getrandbits(64) or 1
+
+
+def _link(before: AttemptSeen, call: Call) -> Link:
+    """How an attempt refers to the one before it: the same model again, another model in its place, because that one failed or
+    because its answer was given up, or beside it while it goes on; the same model beside it is a race."""
+    if before.ended is None:
+        return "hedge" if call.model == before.call.model else "beside"
+    if call.model == before.call.model:
+        return "retry"
+    return "escalation" if before.ended in ("", "cancelled") else "fallback"
