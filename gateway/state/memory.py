@@ -1,13 +1,12 @@
 """Prefix residency within one process."""
 
 import itertools
-from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
 from gateway.state.residency import MAX_HOLDERS, MAX_TTL_S, MOST_BLOCKS, NO_MARKS, SPECULATIVE_TTL_S, Prompt, Seen
+from gateway.state.runs import Run, Runs
 
-NO_RECORDS: Mapping[int, float] = {}
+NOTHING = Seen({})
 
 
 class MemoryResidency:
@@ -23,16 +22,16 @@ class MemoryResidency:
             raise ValueError("max_blocks must be at least 1")
         self._max_blocks = max_blocks
         self._clock = clock
-        self._blocks: OrderedDict[bytes, dict[int, float]] = OrderedDict()
+        self._runs = Runs()
         self._slots: dict[str, int] = {}
         self._fresh_slots = itertools.count()
 
     def __len__(self) -> int:
-        return len(self._blocks)
+        return self._runs.blocks
 
     async def look(self, prompts: Sequence[Prompt]) -> Sequence[Seen]:
         """Nobody else is here: marks and others' work are of no use to ourselves."""
-        return [Seen(self.held_now(prompt.blocks, prompt.replicas)) for prompt in prompts]
+        return [self._seen(prompt) for prompt in prompts]
 
     async def held(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> Mapping[str, int]:
         return self.held_now(blocks, replicas)
@@ -42,51 +41,62 @@ class MemoryResidency:
 
     def expect(self, replica: str, blocks: Sequence[bytes], ttl_s: float = SPECULATIVE_TTL_S) -> None:
         """What is held for longer anyway is not written down again: the answer will say that it was used."""
-        deepest = self._blocks.get(blocks[:MOST_BLOCKS][-1], NO_RECORDS) if blocks else NO_RECORDS
-        if deepest.get(self._slot(replica), 0.0) < self._clock() + min(ttl_s, MAX_TTL_S):
-            self.learn_now(replica, blocks, ttl_s)
+        path, known = self._runs.along(blocks[:MOST_BLOCKS])
+        if path and known >= len(blocks[:MOST_BLOCKS]):
+            deepest, _ = path[-1]
+            if deepest.ends.get(self._slots.get(replica, -1), 0.0) >= self._clock() + min(ttl_s, MAX_TTL_S):
+                return
+        self.learn_now(replica, blocks, ttl_s)
 
     async def forget(self, replica: str) -> None:
         self.forget_now(replica)
 
     async def aclose(self) -> None:
-        self._blocks.clear()
+        self._runs.clear()
         self._slots.clear()
 
+    def _seen(self, prompt: Prompt) -> Seen:
+        path, _ = self._runs.along(prompt.blocks[:MOST_BLOCKS])
+        return Seen(self._depths(path, prompt.replicas)) if path else NOTHING
+
     def held_now(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> dict[str, int]:
-        """`held`, without an event loop: log2(blocks) look-ups for each replica.
+        """`held`, without an event loop."""
+        path, _ = self._runs.along(blocks[:MOST_BLOCKS])
+        return self._depths(path, replicas)
 
-        A record of a block implies records of all blocks before it that last as long and are evicted later, so the
-        depth can be bisected, and who has none of the first block need not be looked for.
-        """
-        now, blocks, slots = self._clock(), blocks[:MOST_BLOCKS], self._slots
-        first = self._blocks.get(blocks[0], NO_RECORDS) if blocks else NO_RECORDS
-        return {name: self._depth(blocks, name, now) if slots.get(name) in first else 0 for name in replicas}
-
-    def _depth(self, blocks: Sequence[bytes], replica: str, now: float) -> int:
-        slot, records = self._slots.get(replica), self._blocks
-        if slot is None or not blocks or records.get(blocks[0], NO_RECORDS).get(slot, now) <= now:
-            return 0
-        if records.get(blocks[-1], NO_RECORDS).get(slot, now) > now:
-            return len(blocks)
-        return bisect_left(blocks, True, key=lambda block: records.get(block, NO_RECORDS).get(slot, now) <= now)
+    def _depths(self, path: Sequence[tuple[Run, int]], replicas: Sequence[str]) -> dict[str, int]:
+        """Who holds a run was told of all before it in the same instants, and so holds them for as long; but where many hold
+        the beginning, some records of it may have been given up."""
+        now, slots, depths = self._clock(), self._slots, {}
+        for name in replicas:
+            slot, depth = slots.get(name, -1), 0
+            for run, size in path:
+                if run.ends.get(slot, 0.0) <= now:
+                    break
+                depth += size
+            depths[name] = depth
+        return depths
 
     def learn_now(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
         """`learn`, without an event loop. Deepest block first, so that of one prompt the tail is evicted first."""
-        now, records, slot = self._clock(), self._blocks, self._slot(replica)
-        ends_at = now + min(ttl_s, MAX_TTL_S)
-        for block in reversed(blocks[:MOST_BLOCKS]):
-            ends = records.get(block)
-            if ends is None:
-                records[block] = {slot: ends_at}
-                continue
-            records.move_to_end(block)
-            if slot not in ends and len(ends) >= MAX_HOLDERS:
-                self._make_room(ends, now)
-            if ends.get(slot, 0.0) < ends_at:
-                ends[slot] = ends_at
-        while len(records) > self._max_blocks:
-            records.popitem(last=False)
+        blocks, runs, now, slot = blocks[:MOST_BLOCKS], self._runs, self._clock(), self._slot(replica)
+        ends_at, deeper = now + min(ttl_s, MAX_TTL_S), None
+        path, known = runs.along(blocks)
+        if known < len(blocks):
+            deeper = runs.begin(tuple(blocks[known:]), {slot: ends_at})
+        for found, size in reversed(path):
+            run = runs.cut(found, size) if size < len(found.keys) else found
+            until = run.ends.get(slot)
+            if until is None and len(run.ends) >= MAX_HOLDERS:
+                self._make_room(run.ends, now)
+            if until is None or until < ends_at:
+                run.ends[slot] = ends_at
+            runs.touch(run)
+            if deeper is not None and deeper.ends == run.ends:
+                runs.join(run, deeper)
+            deeper = run
+        if runs.blocks > self._max_blocks:
+            runs.shrink(self._max_blocks)
 
     def forget_now(self, replica: str) -> None:
         """`forget`, without an event loop."""
