@@ -34,7 +34,10 @@ MOST_A_LOOK = 100
 """Requests of a route that one look takes in, of those that were decided and of those that were settled: the newest. Where
 more came they say as much as all, and ten looks a second fill a window."""
 
-Batch = Mapping[str, tuple[list[Decided], list[Settled]]]
+Over = tuple[Decided, Settlement]
+"""A request that is over and was answered. What it used is looked up when a line is redrawn."""
+
+Batch = Mapping[str, tuple[list[Decided], list[Over]]]
 """By route: what was decided, and what was settled."""
 
 T = TypeVar("T")
@@ -52,7 +55,7 @@ class Lines:
         self._now = now
         self._pause_s = pause_s
         self._seen: dict[str, deque[Decided]] = {}
-        self._settled: dict[str, deque[Settled]] = {}
+        self._settled: dict[str, deque[Over]] = {}
         self._helms: Mapping[str, Helm] = {}
         self._woken = asyncio.Event()
 
@@ -68,10 +71,9 @@ class Lines:
 
     def settled(self, judged: Judged, settlement: Settlement) -> None:
         """One of those is over. What it was charged is known now, escalation and all."""
-        decision = settlement.decision
-        if decision is not None and decision.line is not None and (used := used_of(settlement)):
-            seen = Decided(judged.facts, judged.estimate, decision)
-            put(self._settled, decision, Settled(seen, settlement.microusd, used))
+        decision, is_billed = settlement.decision, settlement.answered_by is not None and settlement.usage is not None
+        if is_billed and decision is not None and decision.line is not None:
+            put(self._settled, decision, (Decided(judged.facts, judged.estimate, decision), settlement))
 
     async def follow(self, in_force: Callable[[], Live], observer: Observer) -> None:
         """Redraw lines for as long as the process lives."""
@@ -131,7 +133,8 @@ def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float
             continue
         decided, settled = batch[place]
         own = [seen for seen in decided if seen.decision.policy_hash == policy.hash]
-        over = [one for one in settled if one.seen.decision.policy_hash == policy.hash]
+        ours = [(seen, told) for seen, told in settled if seen.decision.policy_hash == policy.hash]
+        over = [Settled(seen, told.microusd, used_of(told)) for seen, told in ours]
         paid = list(bills(own_policy, route, choose, over))
         helm, fresh = helms.get(place, Helm()), sights(own_policy, route, choose, own, paid)
         turned[place] = turn(helm, choose, fresh, now=now, remember_s=own_policy.remember_s)

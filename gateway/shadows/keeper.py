@@ -91,6 +91,8 @@ class Shadows:
 
     def drawn(self, live: Live, visit: Asking, request: ChatRequest, judged: Judged, salt: bytes) -> Drawn | None:
         """What is to be remembered of a request that shadows have drawn; None for all others. Costs nothing without shadows."""
+        if not live.policy.shadows and not self._rollouts.asked():
+            return None
         plans = (*live.policy.shadows, *self._rollouts.plans(live.policy))
         if not plans or request.asks == "embeddings" or SHADOW_HEADER in visit.headers:
             return None
