@@ -110,11 +110,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 def begin(decision: Decision, resilience: Resilience) -> Progress:
     """Progress before the first attempt: at most `resilience.attempts` of the decision's calls, in order."""
-    if isinstance(decision.choice, Reject):
-        return Progress(step=None, rejected=decision.choice)
-    calls = [step for step in decision.steps if isinstance(step, Call)][: resilience.attempts]
-    uncertain = resilience.retry_uncertain
-    return Progress(step=calls[0], left=tuple(calls[1:]), retry_uncertain=uncertain, hold=decision.hold)
+    first = decision.steps[0]
+    if isinstance(first, Reject):
+        return Progress(step=None, rejected=first)
+    left = tuple([step for step in decision.steps[1 : resilience.attempts] if isinstance(step, Call)])
+    return Progress(step=first, left=left, retry_uncertain=resilience.retry_uncertain, hold=decision.hold)
 
 
 def advance(progress: Progress, outcome: Outcome) -> Progress:
@@ -129,13 +129,15 @@ def advance(progress: Progress, outcome: Outcome) -> Progress:
     if progress.step is None:
         return progress
     attempts = (*progress.attempts, Attempt(progress.step, outcome))
+    if outcome.failed is None and not outcome.given_up:
+        return msgspec.structs.replace(progress, step=None, left=(), attempts=attempts)
     past = msgspec.structs.replace(progress, step=None, attempts=attempts)
-    if outcome.given_up:
+    if outcome.failed is None:
         return _escalate(past, progress, outcome.given_up)
-    left = _still_to_ask(progress, progress.step, outcome)
+    left = () if outcome.content_sent else _still_to_ask(progress, progress.step, outcome.failed, sent=outcome.sent)
     if left:
         return msgspec.structs.replace(past, step=left[0], left=left[1:])
-    if outcome.failed is None or outcome.content_sent or outcome.failed == "cancelled":
+    if outcome.content_sent or outcome.failed == "cancelled":
         return msgspec.structs.replace(past, left=())
     return _turn_back(past, progress, outcome.failed)
 
@@ -162,12 +164,10 @@ def _turn_back(past: Progress, before: Progress, failed: Failure) -> Progress:
     return msgspec.structs.replace(past, left=())
 
 
-def _still_to_ask(progress: Progress, call: Call, outcome: Outcome) -> tuple[Call, ...]:
+def _still_to_ask(progress: Progress, call: Call, failed: Failure, *, sent: bool) -> tuple[Call, ...]:
     """Calls that may follow, in order."""
-    if outcome.failed is None or outcome.content_sent:
-        return ()
-    what = WHAT_NEXT[outcome.failed]
-    if what == "another" or (what == "if_unsent" and (progress.retry_uncertain or not outcome.sent)):
+    what = WHAT_NEXT[failed]
+    if what == "another" or (what == "if_unsent" and (progress.retry_uncertain or not sent)):
         return progress.left
     if what == "another_model":
         return tuple(left for left in progress.left if left.model != call.model)

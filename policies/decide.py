@@ -1,32 +1,25 @@
 """decide(): the table of contents of routing. Pure: same values in, same decision out, byte for byte."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
 from policies.budgets.afford import afforded
-from policies.decision import Call, Candidate, Decision, Dropped, Reject, Term
+from policies.decision import Call, Decision, Dropped
 from policies.escalate.holding import holding
 from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.field import Field, field_of, survey
 from policies.hedging.hedge import hedged
+from policies.itemise import itemised, named
+from policies.offer import Offer
 from policies.pickers.explore import NOTHING, Drawn, explore
 from policies.pickers.lowest_cost import NO_LOSSES, Weighed, first_of, foremost, in_order, to_be_asked
 from policies.pickers.preference import Preference, prefer
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
-from policies.terms.affinity import NOTHING_RESIDENT
-from policies.terms.again import NOTHING_AGAIN
-from policies.terms.cost import Cost
-from policies.terms.quality import loss, quality
-from policies.terms.wait import NO_QUEUE
-
-NEUTRAL_TERMS = {
-    id(cost): Term(name, 0, cost.why)
-    for name, cost in (("affinity", NOTHING_RESIDENT), ("again", NOTHING_AGAIN), ("wait", NO_QUEUE))
-}
-"""Of terms that have nothing to say, which are most."""
+from policies.terms.cost import Rates
+from policies.terms.quality import losses
 
 
 def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
@@ -34,9 +27,10 @@ def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot)
     return decide_on(field_of(policy, facts, snapshot), estimate)
 
 
-def decide_on(field: Field, estimate: Estimate) -> Decision:
-    """The same, of a field that others may have looked at before."""
-    decision = decide_in(field, estimate)
+def decide_on(field: Field, estimate: Estimate, *, itemises: bool = True) -> Decision:
+    """The same, of a field that others may have looked at before. Without `itemises` candidates do not say what they cost, and
+    everything else is as it is with it."""
+    decision = decide_in(field, estimate, itemises=itemises)
     if field.snapshot.budgets:
         decision = within_budgets(field, decision, estimate)
     return msgspec.structs.replace(decision, assignments=field.assignments) if field.assignments else decision
@@ -52,29 +46,32 @@ def within_budgets(field: Field, decision: Decision, estimate: Estimate) -> Deci
     return afforded(field.policy, decision, facts, snapshot.budgets, now=snapshot.now, again=again)
 
 
-def decide_by(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
+def decide_by(
+    policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot, *, itemises: bool = True
+) -> Decision:
     """By this policy, whatever variants the request would get."""
-    return decide_in(survey(policy, facts, snapshot), estimate)
+    return decide_in(survey(policy, facts, snapshot), estimate, itemises=itemises)
 
 
-def decide_in(field: Field, estimate: Estimate) -> Decision:
+def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Decision:
     """Of the candidates, by their expected cost, the order in which they are asked."""
-    if field.fault is not None:
-        return rejected(field, field.fault)
-    policy, route = field.policy, field.route
-    preference = prefer(policy, route, field.asked, field.facts, estimate)
-    weighed, losses = field.candidates(preference.home), losses_of(field, preference)
-    best = in_order(weighed, preference.rank, field.facts.prefix, losses)
-    drawn = draw_tier(field, preference, best[0].model)
+    offer = field.offer
+    if offer is None or field.fault is not None:
+        return rejected(field)
+    policy, route, facts = field.policy, offer.route, field.facts
+    preference = prefer(policy, offer, facts, field.taken, estimate)
+    weighed, expected = field.candidates(preference.home), losses_of(field.rates, preference)
+    best = in_order(weighed, preference.rank, facts.prefix, expected)
+    drawn = draw_tier(field, route, preference, best[0].model) if route.explore else NOTHING
     ordered = first_of(best, drawn.model)
     calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)[: policy.resilience.attempts]]
-    hold, unheld = holding(policy, route, field.facts, field.snapshot, calls)
+    hold, unheld = holding(policy, route, facts, field.snapshot, calls)
     decision = Decision(
         steps=tuple(calls),
         route=route.name,
-        reason=why_drawn(route, drawn, best[0]) if drawn.model else why(field, preference, best[0]),
+        reason=why_drawn(route, drawn, best[0]) if drawn.model else why(field, offer, preference, best[0].model),
         policy_hash=policy.hash,
-        candidates=recorded(field, preference, ordered),
+        candidates=itemised(field, preference, ordered) if itemises else named(ordered),
         dropped=field.dropped,
         artefact=estimate.artefact if route.choose is not None else "",
         hold=hold,
@@ -84,53 +81,34 @@ def decide_in(field: Field, estimate: Estimate) -> Decision:
         instead_of=best[0].model if drawn.model else "",
     )
     hedging = policy.resilience.hedge
-    return decision if hedging is None else hedged(hedging, decision, field.facts, field.snapshot)
+    return decision if hedging is None else hedged(hedging, decision, facts, field.snapshot)
 
 
 def first_choice(field: Field, estimate: Estimate) -> str:
     """The model that deciding would ask first if nothing were drawn; "" where nobody may answer."""
-    if field.fault is not None:
+    if field.offer is None or field.fault is not None:
         return ""
-    preference = prefer(field.policy, field.route, field.asked, field.facts, estimate)
-    weighed, losses = field.candidates(preference.home), losses_of(field, preference)
-    return foremost(weighed, preference.rank, field.facts.prefix, losses)
+    preference = prefer(field.policy, field.offer, field.facts, field.taken, estimate)
+    expected = losses_of(field.rates, preference)
+    first = foremost(field.bests(preference.home), preference.rank, expected)
+    return first or in_order(field.candidates(preference.home), preference.rank, field.facts.prefix, expected)[0].model
 
 
-def losses_of(field: Field, preference: Preference) -> Mapping[str, float]:
-    chance, rates = preference.chance, field.rates
-    return NO_LOSSES if chance is None else {model: loss(rates, p_good) for model, p_good in chance.items()}
+def losses_of(rates: Rates, preference: Preference) -> Mapping[str, float]:
+    return NO_LOSSES if preference.chance is None else losses(rates, preference.chance)
 
 
-def recorded(field: Field, preference: Preference, ordered: Sequence[Weighed]) -> tuple[Candidate, ...]:
-    """The candidates as they stand in a decision: what each costs, part by part, and why."""
-    chance = preference.chance or {}
-    of_models: dict[str, tuple[Term, Term]] = {}
-    candidates = []
-    for w in ordered:
-        if w.model not in of_models:
-            doubt = quality(field.rates, chance.get(w.model))
-            of_models[w.model] = term("price", w.price), term("quality", doubt)
-        parts = term("affinity", w.affinity), term("again", w.again), term("wait", w.wait)
-        candidates.append(Candidate(w.model, w.replica, (*of_models[w.model], *parts)))
-    return tuple(candidates)
-
-
-def term(name: str, cost: Cost) -> Term:
-    return NEUTRAL_TERMS.get(id(cost)) or Term(name, round(cost.microusd), cost.why)
-
-
-def draw_tier(field: Field, preference: Preference, chosen: str) -> Drawn:
+def draw_tier(field: Field, route: Route, preference: Preference, chosen: str) -> Drawn:
     """Whom the conversation's draw puts in place of `chosen`, on a route that explores."""
-    route, draw = field.route, field.snapshot.draw
-    if route.choose is None or not route.explore:
+    if route.choose is None:
         return NOTHING
-    among, ready = route.choose.among, field.sifted.ready
+    among, ready, draw = route.choose.among, field.sifted.ready, field.snapshot.draw
     return explore(route.explore, among, floor=preference.floor, ready=ready, chosen=chosen, draw=draw)
 
 
-def why(field: Field, preference: Preference, chosen: Weighed) -> str:
+def why(field: Field, offer: Offer, preference: Preference, model: str) -> str:
     """One line for a person."""
-    model, route = chosen.model, field.route
+    route = offer.route
     if route.choose is None:
         asked = preference.why or ("asked for by name" if route.pins else f"route {route.name} uses it")
         return f"{model}: {asked}" if preference.rank[model] == 0 else f"{model}: fallback of route {route.name}"
@@ -138,22 +116,23 @@ def why(field: Field, preference: Preference, chosen: Weighed) -> str:
         return f"{model}: the only candidate left"
     if preference.why:
         return f"{model}: {preference.why}"
-    chances = preference.chance or {}
-    odds = ", ".join([f"{name} {chances[name]:.2f}" for name in route.choose.among if name in chances])
-    return f"{model}: least expected cost for {route.choose.target}; p_good {odds}"
+    assert preference.chance is not None
+    return f"{model}: {offer.told % tuple(preference.chance.values())}"
 
 
 def why_drawn(route: Route, drawn: Drawn, best: Weighed) -> str:
     return f"{drawn.model}: drawn, to explore {100 * route.explore:g}% of conversations; else {best.model}"
 
 
-def rejected(field: Field, fault: Reject) -> Decision:
+def rejected(field: Field) -> Decision:
     """A decision to answer nobody. Models that were never looked at fell with the request itself."""
+    fault = field.fault
+    assert fault is not None
     seen = {drop.model for drop in field.dropped}
     unseen = tuple([Dropped(name, "route", fault.message) for name in field.policy.models if name not in seen])
     return Decision(
         steps=(fault,),
-        route=field.route.name,
+        route="" if field.offer is None else field.offer.route.name,
         reason=fault.message,
         policy_hash=field.policy.hash,
         dropped=(*field.dropped, *unseen),

@@ -4,69 +4,84 @@ So whoever decides on several estimates of one request (both ends of a quick one
 world once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from policies.candidates.reject import reject
 from policies.candidates.sift import Sifted, sift
 from policies.decision import Dropped, Reject
-from policies.escalate.moving import moved
+from policies.escalate.moving import Moved, moved
 from policies.experiments.enrol import Ramps, enrol
 from policies.experiments.plan import Assignment
 from policies.facts import AUTO, Facts
-from policies.pickers.lowest_cost import Weighed
+from policies.offer import Offer, offer_of
+from policies.pickers.lowest_cost import Best, Weighed, bests_of
 from policies.policy import PINNED, Policy, Route
 from policies.snapshot import Snapshot
 from policies.terms.cost import Rates
-from policies.weigh import history_at_home, price_of, request_rates, weigh
+from policies.weigh import history_at_home, request_rates, weigh
 
-NOWHERE = Route(name="")
 NOBODY = Sifted({}, ())
 FREE = Rates(0.0, 0.0)
 
 
+class Contest(msgspec.Struct, frozen=True):
+    """Everybody that may answer, and of each model the best."""
+
+    weighed: Sequence[Weighed]
+    bests: Mapping[str, Best]
+
+
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """`policy` is that of the variants that the request gets, `asked` the model that a route without a choice uses, `route`
-    NOWHERE where none was met. With a `fault` nobody may answer. `weighed` holds what was weighed so far, by the model that is
+    """`policy` is that of the variants that the request gets, `offer` None where no route was met, `taken` whom the request is
+    for before anybody is asked. With a `fault` nobody may answer. `contests` hold what was weighed so far, by the model that is
     taken for the conversation's home."""
 
     policy: Policy
     facts: Facts
     snapshot: Snapshot
     assignments: tuple[Assignment, ...] = ()
-    route: Route = NOWHERE
-    asked: str = ""
+    offer: Offer | None = None
+    taken: Moved | None = None
     sifted: Sifted = NOBODY
-    outside: tuple[Dropped, ...] = ()
     fault: Reject | None = None
     rates: Rates = FREE
-    weighed: dict[str, Sequence[Weighed]] = {}
+    contests: dict[str, Contest] = {}
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
-        return (*self.sifted.dropped, *self.outside)
+        outside = () if self.offer is None else self.offer.outside
+        return self.sifted.dropped + outside
 
     def candidates(self, home: str) -> Sequence[Weighed]:
         """Everybody that may answer, where the conversation's last answer came from the model `home`, or ""."""
+        return self._contest(home).weighed
+
+    def bests(self, home: str) -> Mapping[str, Best]:
+        """The best of each model among them."""
+        return self._contest(home).bests
+
+    def _contest(self, home: str) -> Contest:
         if not self.facts.history_tokens:
             home = ""
-        if home not in self.weighed:
-            self.weighed[home] = list(self._weigh(home))
-        return self.weighed[home]
+        found = self.contests.get(home)
+        if found is None:
+            weighed = self._weigh(home)
+            found = self.contests[home] = Contest(weighed, bests_of(weighed))
+        return found
 
-    def _weigh(self, home: str) -> Iterator[Weighed]:
-        for name, states in self.sifted.ready.items():
-            model = self.policy.models[name]
-            yield from weigh(
-                model,
-                states,
-                self.facts,
-                rate=price_of(self.route, model),
-                exchange=self.rates,
-                bounds=self.policy.affinity,
-                assumed=history_at_home(states, self.facts) if name == home else 0,
-            )
+    def _weigh(self, home: str) -> Sequence[Weighed]:
+        assert self.offer is not None
+        found: list[Weighed] = []
+        facts, bounds = self.facts, self.policy.affinity
+        for offered in self.offer.models:
+            name = offered.model.name
+            states = self.sifted.ready.get(name)
+            if states is not None:
+                assumed = history_at_home(states, facts) if name == home else 0
+                found += weigh(offered, states, facts, self.rates, bounds, assumed=assumed)
+        return found
 
 
 def field_of(policy: Policy, facts: Facts, snapshot: Snapshot) -> Field:
@@ -87,30 +102,32 @@ def assigned(policy: Policy, facts: Facts, *, forced: Mapping[str, str], ramps: 
 def survey(policy: Policy, facts: Facts, snapshot: Snapshot, assignments: tuple[Assignment, ...] = ()) -> Field:
     """Route, then candidates."""
     route = matching_route(policy, facts)
-    is_unknown = facts.requested != AUTO and facts.requested not in policy.models
-    if is_unknown or route is None:
-        fault = (
-            unknown_model(policy, facts)
-            if is_unknown
-            else Reject("no_route", "no route of the policy matches this request")
-        )
+    fault = no_way(policy, facts, route)
+    if route is None or fault is not None:
         return Field(policy=policy, facts=facts, snapshot=snapshot, assignments=assignments, fault=fault)
+    taken = moved(policy, route, facts)
     asked = facts.requested if route.pins else route.use
-    names = models_of(policy, route, asked, facts)
-    sifted = sift([policy.models[name] for name in names], facts, snapshot)
+    offer = offer_of(policy, route, asked, "" if taken is None else taken.model)
+    sifted = sift(offer.models, facts, snapshot)
     return Field(
         policy=policy,
         facts=facts,
         snapshot=snapshot,
         assignments=assignments,
-        route=route,
-        asked=asked,
+        offer=offer,
+        taken=taken,
         sifted=sifted,
-        outside=outside(policy, route, names),
-        fault=nobody_can(policy, route, asked, facts, sifted),
-        rates=request_rates(route, policy.models, asked, facts),
-        weighed={},
+        fault=nobody_can(policy, offer, facts, sifted),
+        rates=request_rates(offer, facts),
+        contests={},
     )
+
+
+def no_way(policy: Policy, facts: Facts, route: Route | None) -> Reject | None:
+    """The reject of a request that leads nowhere."""
+    if facts.requested != AUTO and facts.requested not in policy.models:
+        return unknown_model(policy, facts)
+    return Reject("no_route", "no route of the policy matches this request") if route is None else None
 
 
 def matching_route(policy: Policy, facts: Facts) -> Route | None:
@@ -122,31 +139,15 @@ def matching_route(policy: Policy, facts: Facts) -> Route | None:
     return PINNED if is_concrete else None
 
 
-def models_of(policy: Policy, route: Route, asked: str, facts: Facts) -> Sequence[str]:
-    """Whom a request may be for: the ladder of its route or its model, whom its conversation was taken to, the fallbacks."""
-    own = (asked,) if route.choose is None else route.choose.among
-    taken = moved(policy, route, facts)
-    first = () if taken is None or taken.model in own else (taken.model,)
-    return tuple(dict.fromkeys((*first, *own, *(route.fallback or ())))) if first or route.fallback else own
-
-
-def nobody_can(policy: Policy, route: Route, asked: str, facts: Facts, sifted: Sifted) -> Reject | None:
+def nobody_can(policy: Policy, offer: Offer, facts: Facts, sifted: Sifted) -> Reject | None:
     """The reject, if no candidate is left. A pinned request that its model cannot take is told so, not sent elsewhere:
     its fallbacks are for failures."""
     if not sifted.ready:
         return reject(policy.models, facts, sifted.dropped)
-    if not route.pins:
+    if not offer.route.pins:
         return None
-    own_fault = [drop for drop in sifted.dropped if drop.model == asked and drop.filter != "healthy"]
+    own_fault = [drop for drop in sifted.dropped if drop.model == offer.asked and drop.filter != "healthy"]
     return reject(policy.models, facts, own_fault) if own_fault else None
-
-
-def outside(policy: Policy, route: Route, names: Sequence[str]) -> tuple[Dropped, ...]:
-    """The models that this route never asks."""
-    if len(names) == len(policy.models):
-        return ()
-    reason = f"not in route {route.name}"
-    return tuple([Dropped(name, "route", reason) for name in policy.models if name not in names])
 
 
 def unknown_model(policy: Policy, facts: Facts) -> Reject:

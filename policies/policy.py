@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -14,6 +14,9 @@ from policies.experiments.plan import Assignment, Experiment, Unit
 from policies.facts import Facts
 from policies.hedging.plan import Hedging
 from policies.shadows.plan import Shadow
+
+if TYPE_CHECKING:
+    from policies.offer import Offer
 
 Matcher = Callable[[Facts], bool]
 MayMove = Literal["up", "freely", "never"]
@@ -196,6 +199,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Each model as the file and every variant has it."""
         found = [model for part in (self, *self.arms.values()) for model in part.models.values()]
         return tuple([model for i, model in enumerate(found) if model not in found[:i]])
+
+    @cached_property
+    def offers(self) -> "dict[tuple[str, str, str], Offer]":
+        """What its routes offer, as far as requests met them (`offer.offer_of`)."""
+        return {}
 
     @cached_property
     def moves_conversations(self) -> bool:

@@ -79,7 +79,7 @@ def stand_in_prices(among: Sequence[str]) -> Mapping[str, Price]:
     between. With two models `cost: 40% of large` is then "40% of requests go to large".
 
     >>> stand_in_prices(["small", "medium", "large"])["medium"]
-    Price(input=500000, cached_input=500000, output=1500000)
+    Price(input=500000, cached_input=500000, output=1500000, cache_write=None)
     """
     top = len(among) - 1
     return {

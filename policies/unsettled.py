@@ -26,10 +26,10 @@ def unsettled(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> t
 
 def left_open(field: Field, span: Span) -> tuple[int, ...]:
     """The same, of a field that others may have looked at before."""
-    choose = field.route.choose
+    choose = None if field.offer is None else field.offer.route.choose
     if choose is None:
         return ()
-    past = tuple(open_past(field.policy, choose, span))
+    past = tuple(open_past(field.policy, choose, span)) if span.low.earlier else ()
     return (*past, len(span.low.earlier)) if is_open(field, span) else past
 
 
@@ -46,8 +46,10 @@ def open_past(policy: Policy, choose: Choose, span: Span) -> Iterator[int]:
 
 def is_open(field: Field, span: Span) -> bool:
     """Whether the ends of the newest part two models, whichever floor the past sets."""
+    if field.fault is not None or len(field.sifted.ready) == 1:
+        return False
     low, high = span.low.earlier, span.high.earlier
-    return any(parts(field, span, past) for past in ((low,) if low == high else (low, high)))
+    return parts(field, span, low) or (low != high and parts(field, span, high))
 
 
 def parts(field: Field, span: Span, past: Past) -> bool:

@@ -1,37 +1,28 @@
 """Every replica of a model with its terms: one expected cost for model and replica together, but for the model's chance of a
 bad answer, which hangs on the estimate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from policies.affinity.ring import overloaded
-from policies.catalogue import Model, Price
 from policies.facts import Facts
+from policies.offer import Offer, Offered
 from policies.pickers.lowest_cost import Weighed
-from policies.policy import Affinity, Route
+from policies.policy import Affinity
 from policies.snapshot import ReplicaState
-from policies.terms.affinity import affinity
-from policies.terms.again import again
+from policies.terms.affinity import saved
+from policies.terms.again import needless
 from policies.terms.cost import PREFILL_TOKENS_PER_S, Rates, charge, expected_output, rates
-from policies.terms.price import price
-from policies.terms.wait import wait
+from policies.terms.wait import waiting
 
 ALIKE = 1.25
 """Speeds of replicas that are alike, as they are measured, differ by less."""
 
-TAKEN_FOR_RESIDENT = "taken to be resident: the last turn was here"
 
-
-def request_rates(route: Route, models: Mapping[str, Model], asked: str, facts: Facts) -> Rates:
+def request_rates(offer: Offer, facts: Facts) -> Rates:
     """Exchange rates of this request, from what the reference model would charge for it."""
-    choose = route.choose
-    name = asked if choose is None else choose.target.of
-    reference = charge(price_of(route, models[name]), facts.tokens_for(name), expected_output(facts.max_tokens))
-    return rates(reference, 0.0 if choose is None else choose.loss_per_reference)
-
-
-def price_of(route: Route, model: Model) -> Price:
-    """The price that this route reckons with: a stand-in where the ladder has none."""
-    return model.price if route.choose is None else route.choose.prices.get(model.name, model.price)
+    reference = offer.reference
+    tokens = facts.tokens_for(reference.model.name)
+    return rates(charge(reference.price, tokens, expected_output(facts.max_tokens)), offer.loss)
 
 
 def history_at_home(states: Sequence[ReplicaState], facts: Facts) -> int:
@@ -44,38 +35,75 @@ def history_at_home(states: Sequence[ReplicaState], facts: Facts) -> int:
 
 
 def weigh(
-    model: Model,
+    offered: Offered,
     states: Sequence[ReplicaState],
     facts: Facts,
-    *,
-    rate: Price,
     exchange: Rates,
     bounds: Affinity,
+    *,
     assumed: int = 0,
 ) -> list[Weighed]:
-    """Each ready replica of `model`. So many tokens of the prompt are `assumed` to be resident wherever it is asked.
-
-    What lies at a replica that is passed over is no reason not to compute it elsewhere.
-    """
-    prompt_tokens = facts.tokens_for(model.name)
-    money = price(rate, prompt_tokens, expected_output(facts.max_tokens))
-    over = overloaded([state.running for state in states], bounds.max_imbalance, bounds.spill_after)
-    why = TAKEN_FOR_RESIDENT if assumed else "resident"
-    held = [min(assumed or state.resident_tokens, prompt_tokens) for state in states]
-    longest = max([0 if over[at] else tokens for at, tokens in enumerate(held)])
-    there = [state for at, state in enumerate(states) if held[at] >= longest and not over[at]] if longest else ()
-    crowd = min([crowd_at(state, bounds.spread_after) for state in there]) if there else 1
-    slow = slowness(states)
+    """Each ready replica of a model. So many tokens of the prompt are `assumed` to be resident wherever it is asked."""
+    name, rate = offered.model.name, offered.price
+    prompt_tokens = facts.tokens_for(name)
+    money = charge(rate, prompt_tokens, expected_output(facts.max_tokens))
+    over, slow, held = compared(states, prompt_tokens, bounds, assumed)
+    longest, crowd = best_held(states, held, over, bounds.spread_after) if any(held) else NOTHING_HELD
     weighed = []
     for at, state in enumerate(states):
-        saved = affinity(exchange, rate, held[at], why)
-        needless = again(exchange, rate, longest - held[at], crowd, line(state))
-        queued = wait(exchange, state.queued_tokens, prompt_tokens - held[at], slow[at])
-        total = money.microusd + saved.microusd + needless.microusd + queued.microusd
-        weighed.append(
-            Weighed(model.name, state.replica, money, saved, needless, queued, total, state.running, over[at])
-        )
+        total, here, missing, slower = money, held[at], longest - held[at], slow[at]
+        if here > 0:
+            total += saved(exchange, rate, here)
+        if missing > 0:
+            total += needless(exchange, rate, missing, crowd, line(state))
+        if state.queued_tokens > 0 or slower != 1.0:
+            total += waiting(exchange, state.queued_tokens, prompt_tokens - here, slower)
+        parts = here, assumed > 0, missing, crowd, slower
+        weighed.append(Weighed(name, state.replica, total, state.running, over[at], offered, state, *parts))
     return weighed
+
+
+Compared = tuple[Sequence[bool], Sequence[float], Sequence[int]]
+
+
+def compared(states: Sequence[ReplicaState], prompt_tokens: int, bounds: Affinity, assumed: int) -> Compared:
+    """Of each replica, beside the others: is it overloaded, how many times as long as the fastest does it take, and how many
+    tokens of the prompt does it hold."""
+    least = most = states[0].running
+    fastest, slowest, held = 0.0, 0.0, []
+    for state in states:
+        running, speed, tokens = state.running, state.prefill_tokens_per_s, assumed or state.resident_tokens
+        held.append(tokens if tokens < prompt_tokens else prompt_tokens)
+        if running > most:
+            most = running
+        elif running < least:
+            least = running
+        if speed > fastest:
+            fastest, slowest = speed, slowest or speed
+        elif speed and speed < slowest:
+            slowest = speed
+    is_uneven = most - least > bounds.spill_after
+    over = overloaded([s.running for s in states], bounds.max_imbalance, bounds.spill_after) if is_uneven else None
+    slow = slowness(states) if slowest and fastest / slowest > ALIKE else None
+    count = len(states)
+    return over or (False,) * count, slow or (1.0,) * count, held
+
+
+NOTHING_HELD = 0, 1
+
+
+def best_held(
+    states: Sequence[ReplicaState], held: Sequence[int], over: Sequence[bool], spread_after: int
+) -> tuple[int, int]:
+    """The most tokens of the prompt that one replica holds, and the crowd at each that holds as many. What lies at a replica
+    that is passed over is no reason not to compute it elsewhere."""
+    longest, crowd = NOTHING_HELD
+    for at, tokens in enumerate(held):
+        if tokens and tokens >= longest and not over[at]:
+            here = crowd_at(states[at], spread_after)
+            if tokens > longest or here < crowd:
+                longest, crowd = tokens, here
+    return longest, crowd
 
 
 def slowness(states: Sequence[ReplicaState]) -> Sequence[float]:

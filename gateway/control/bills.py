@@ -7,10 +7,10 @@ from backends.messages import Usage
 from gateway.request.settle import spend_microusd
 from gateway.request.settlement import Settlement
 from policies.decision import Call
+from policies.offer import price_of
 from policies.policy import Choose, Policy, Route
 from policies.steering.sight import Decided, bill
 from policies.steering.window import Bill
-from policies.weigh import price_of
 
 
 class Settled(NamedTuple):

@@ -13,7 +13,11 @@ def landmarks(keys: Sequence[bytes]) -> tuple[bytes, ...]:
     >>> landmarks([b"1", b"2", b"3", b"4", b"5"])
     (b'1', b'2', b'4')
     """
-    return tuple([keys[(1 << power) - 1] for power in range(len(keys).bit_length())])
+    marks, place, blocks = [], 1, len(keys)
+    while place <= blocks:
+        marks.append(keys[place - 1])
+        place *= 2
+    return tuple(marks)
 
 
 def landmark(keys: Sequence[bytes], depth: int) -> bytes | None:

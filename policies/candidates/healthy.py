@@ -11,13 +11,17 @@ def states(model: Model, snapshot: Snapshot) -> tuple[ReplicaState, ...]:
     >>> states(Model(name="small", at=("a",)), Snapshot(replicas={}))[0].ready
     True
     """
+    seen, replicas = snapshot.replicas.get(model.name, ()), model.replicas
     if model.found_by:
-        return snapshot.replicas.get(model.name, ())
-    seen = snapshot.replicas.get(model.name, ())
-    if tuple([state.replica for state in seen]) == model.replicas:
         return seen
+    if len(seen) == len(replicas):
+        for at, state in enumerate(seen):
+            if state.replica != replicas[at]:
+                break
+        else:
+            return seen
     known = {state.replica: state for state in seen}
-    return tuple(known.get(replica) or ReplicaState(replica=replica) for replica in model.replicas)
+    return tuple(known.get(replica) or ReplicaState(replica=replica) for replica in replicas)
 
 
 def why_down(state: ReplicaState) -> str:

@@ -12,6 +12,7 @@ from policies.candidates.healthy import states, why_down
 from policies.catalogue import Model
 from policies.decision import Dropped
 from policies.facts import Facts
+from policies.offer import Offered
 from policies.snapshot import ReplicaState, Snapshot
 
 Filter = Callable[[Model, Facts], str]
@@ -32,27 +33,38 @@ class Sifted(msgspec.Struct, frozen=True):
     dropped: tuple[Dropped, ...]
 
 
-def sift(models: Iterable[Model], facts: Facts, snapshot: Snapshot) -> Sifted:
+def sift(offered: Iterable[Offered], facts: Facts, snapshot: Snapshot) -> Sifted:
     """Every model ends up in `ready` or has a reason in `dropped`; one with some replicas down is in both."""
     ready: dict[str, tuple[ReplicaState, ...]] = {}
     dropped: list[Dropped] = []
-    for model in models:
+    for one in offered:
+        model = one.model
         fault = first_fault(model, facts)
         if fault is not None:
             dropped.append(fault)
             continue
         known = states(model, snapshot)
-        up = tuple([state for state in known if state.ready])
-        if len(up) < len(known):
-            dropped.extend(Dropped(model.name, "healthy", why_down(s), s.replica) for s in known if not s.ready)
+        up = known
+        for state in known:
+            if not state.ready:
+                up = tuple([state for state in known if state.ready])
+                dropped.extend(Dropped(model.name, "healthy", why_down(s), s.replica) for s in known if not s.ready)
+                break
         if not known:
             dropped.append(Dropped(model.name, "healthy", "no replica of it is found"))
         if up:
             ready[model.name] = up
-    rests = [state.rests for up in ready.values() for state in up]
-    if any(rests) and not all(rests):
+    if some_rest(ready.values()) and not all(state.rests for up in ready.values() for state in up):
         return Sifted(awake(ready), (*dropped, *left_alone(ready)))
     return Sifted(ready, tuple(dropped))
+
+
+def some_rest(ready: Iterable[tuple[ReplicaState, ...]]) -> bool:
+    for up in ready:
+        for state in up:
+            if state.rests:
+                return True
+    return False
 
 
 def awake(ready: Mapping[str, tuple[ReplicaState, ...]]) -> dict[str, tuple[ReplicaState, ...]]:

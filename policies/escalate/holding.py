@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from policies.candidates.sift import sift
 from policies.decision import Call, Hold
 from policies.facts import Facts
+from policies.offer import Offered, offer_of, price_of
 from policies.pickers.lowest_cost import in_order
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
-from policies.weigh import price_of, request_rates, weigh
+from policies.weigh import request_rates, weigh
 
 
 def holding(
@@ -49,10 +50,10 @@ def is_below(route: Route, model: str, to: str) -> bool:
 def takers(policy: Policy, route: Route, to: str, facts: Facts, snapshot: Snapshot) -> tuple[Call, ...]:
     """The replicas of `to` that can take this request, the best one first."""
     model = policy.models[to]
-    states = sift([model], facts, snapshot).ready.get(to, ())
+    offered = Offered(model, price_of(route, model))
+    states = sift([offered], facts, snapshot).ready.get(to, ())
     if not states:
         return ()
-    exchange = request_rates(route, policy.models, to, facts)
-    rate = price_of(route, model)
-    found = weigh(model, states, facts, rate=rate, exchange=exchange, bounds=policy.affinity)
-    return tuple([Call(w.model, w.replica) for w in in_order(list(found), {to: 0}, facts.prefix)])
+    exchange = request_rates(offer_of(policy, route, to), facts)
+    found = weigh(offered, states, facts, exchange, policy.affinity)
+    return tuple([Call(w.model, w.replica) for w in in_order(found, {to: 0}, facts.prefix)])

@@ -131,7 +131,7 @@ def keys_at(path: Path) -> list[str]:
     """Keys that a map at `path` of the file may have.
 
     >>> keys_at(("models", "small", "price"))
-    ['input', 'cached_input', 'output']
+    ['input', 'cached_input', 'cache_write', 'output']
     """
     model: type[BaseModel] = PolicyFile
     is_name = False

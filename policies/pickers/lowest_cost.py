@@ -1,70 +1,86 @@
 """All candidates in the order in which they are to be asked: preference, then load bounds, then expected cost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from policies.affinity.ring import rank
+from policies.offer import Offered
 from policies.policy import Route
-from policies.terms.cost import Cost
+from policies.snapshot import ReplicaState
 
 
 class Weighed(msgspec.Struct, frozen=True):
-    """A replica of a model: what asking it costs but for the chance of a bad answer, by its parts and together, and its
-    load."""
+    """A replica of a model: what asking it costs but for the chance of a bad answer, its load, and what that cost is made of:
+    tokens of the prompt that are `held` there (or, `is_assumed`, taken to be), and `missing` while another replica has them,
+    how many prompts are under way at all that have them (`crowd`), and how many times as long as the fastest it takes
+    (`slowness`)."""
 
     model: str
     replica: str
-    price: Cost
-    affinity: Cost
-    again: Cost
-    wait: Cost
     microusd: float
     load: float
     is_overloaded: bool
+    offered: Offered
+    state: ReplicaState
+    held: int
+    is_assumed: bool
+    missing: int
+    crowd: int
+    slowness: float
 
 
 NO_LOSSES: Mapping[str, float] = {}
 """Expected of bad answers, by model, in micro-dollars."""
 
-Place = tuple[int, bool, float, float]
+Place = tuple[int, bool, float, float, int]
+
+Best = tuple[bool, float]
+"""Of the replicas of a model: whether all of them are overloaded, and the least cost of those that count."""
 
 
 def in_order(
     weighed: Sequence[Weighed], preference: Mapping[str, int], key: str, losses: Mapping[str, float] = NO_LOSSES
 ) -> list[Weighed]:
     """Lowest first. Equal cost: the lower load, then a stable draw for `key`."""
-    places = places_of(weighed, preference, losses)
-    order = sorted(range(len(places)), key=places.__getitem__)
-    if len(set(places)) < len(places):
-        order.sort(key=lambda at: (places[at], -rank(key, weighed[at].replica)))
-    return [weighed[at] for at in order]
-
-
-def foremost(
-    weighed: Sequence[Weighed], preference: Mapping[str, int], key: str, losses: Mapping[str, float] = NO_LOSSES
-) -> str:
-    """The model that comes first in that order."""
-    places = places_of(weighed, preference, losses)
-    least = min(places)
-    tied = [w for at, w in enumerate(weighed) if places[at] == least]
-    if len({w.model for w in tied}) == 1:
-        return tied[0].model
-    return max(tied, key=lambda w: rank(key, w.replica)).model
+    places = sorted(places_of(weighed, preference, losses))
+    for at in range(1, len(places)):
+        if places[at - 1][:-1] == places[at][:-1]:
+            places.sort(key=lambda place: (place[:-1], -rank(key, weighed[place[-1]].replica)))
+            break
+    return [weighed[place[-1]] for place in places]
 
 
 def places_of(
     weighed: Sequence[Weighed], preference: Mapping[str, int], losses: Mapping[str, float]
-) -> Sequence[Place]:
-    return [
-        (
-            preference[w.model],
-            w.is_overloaded,
-            w.microusd + losses.get(w.model, 0.0),
-            w.load,
-        )
-        for w in weighed
-    ]
+) -> Iterator[Place]:
+    """What orders the candidates; where each stands in `weighed` is last, and tells none from another."""
+    for at, w in enumerate(weighed):
+        yield preference[w.model], w.is_overloaded, w.microusd + losses.get(w.model, 0.0), w.load, at
+
+
+def bests_of(weighed: Iterable[Weighed]) -> Mapping[str, Best]:
+    """By model, whatever its answers are worth: that is alike for all of its replicas."""
+    found: dict[str, Best] = {}
+    for w in weighed:
+        best = found.get(w.model)
+        if best is None or (w.is_overloaded, w.microusd) < best:
+            found[w.model] = w.is_overloaded, w.microusd
+    return found
+
+
+def foremost(
+    bests: Mapping[str, Best], preference: Mapping[str, int], losses: Mapping[str, float] = NO_LOSSES
+) -> str | None:
+    """The model that comes first in that order; None where cost does not tell, so that one has to put all in order."""
+    least, first = None, None
+    for model, (is_overloaded, microusd) in bests.items():
+        place = preference[model], is_overloaded, microusd + losses.get(model, 0.0)
+        if least is None or place < least:
+            least, first = place, model
+        elif place == least:
+            first = None
+    return first
 
 
 def first_of(ordered: list[Weighed], model: str) -> list[Weighed]:

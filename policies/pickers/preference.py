@@ -1,18 +1,19 @@
 """Which models are to be asked before which, whatever they cost: unsure, in conversation, as fallback."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from policies.escalate.moving import Moved, moved
+from policies.escalate.moving import Moved
 from policies.estimates import Estimate
 from policies.facts import Facts
+from policies.offer import Offer
 from policies.pickers.within_target import chances, tier, tiers
-from policies.policy import Choose, MayMove, Policy, Route
+from policies.policy import Choose, MayMove, Policy, Route, StayWith
 
 
-class Preference(NamedTuple):
+class Preference(msgspec.Struct, frozen=True):
     """`rank` of each model that may be asked: lower goes first, cost decides among equals.
 
     `chance` is P(good) by model, None without an estimate. `why` explains an order that cost alone would not give. `home`
@@ -27,46 +28,69 @@ class Preference(NamedTuple):
     floor: int = 0
 
 
-def prefer(policy: Policy, route: Route, asked: str, facts: Facts, estimate: Estimate) -> Preference:
-    """The preference of `route`; `asked` is the model that a route without a choice uses."""
-    taken = moved(policy, route, facts)
-    found = (
-        Preference({asked: 0}) if route.choose is None else by_difficulty(policy, route.choose, facts, estimate, taken)
-    )
-    own = found if taken is None or taken.model in found.rank else before_all(found, taken)
+def prefer(policy: Policy, offer: Offer, facts: Facts, taken: Moved | None, estimate: Estimate) -> Preference:
+    """The preference of a route; `taken` is whom the request is for before anybody is asked."""
+    choose = offer.route.choose
+    if choose is None:
+        own = Preference(alike(offer, taken))
+    else:
+        own = by_difficulty(policy, offer, choose, facts=facts, taken=taken, estimate=estimate)
+    if taken is not None and taken.model not in own.rank:
+        own = before_all(own, taken)
+    return own if own.rank is offer.level else with_fallbacks(own, offer.route)
+
+
+def alike(offer: Offer, taken: Moved | None) -> Mapping[str, int]:
+    """Cost decides among the route's own models."""
+    return offer.level if taken is None else dict.fromkeys(offer.own, 0)
+
+
+def with_fallbacks(own: Preference, route: Route) -> Preference:
+    """The same, with the fallbacks that are not among its models after them."""
     spare = [model for model in route.fallback or () if model not in own.rank]
     if not spare:
         return own
     last = max(own.rank.values())
-    return own._replace(rank={**own.rank, **{model: last + 1 + i for i, model in enumerate(spare)}})
+    return replace(own, rank={**own.rank, **{model: last + 1 + i for i, model in enumerate(spare)}})
 
 
 def before_all(own: Preference, taken: Moved) -> Preference:
     """A model beside the route's own is asked first, the others as they were after it."""
-    return own._replace(rank={taken.model: 0, **{model: 1 + at for model, at in own.rank.items()}}, why=taken.why)
+    return replace(own, rank={taken.model: 0, **{model: 1 + at for model, at in own.rank.items()}}, why=taken.why)
 
 
-def by_difficulty(policy: Policy, choose: Choose, facts: Facts, estimate: Estimate, taken: Moved | None) -> Preference:
+def by_difficulty(
+    policy: Policy, offer: Offer, choose: Choose, *, facts: Facts, taken: Moved | None, estimate: Estimate
+) -> Preference:
     """Unsure models first, else those that the conversation may be on, else all alike."""
     place = choose.among.index(taken.model) if taken is not None and taken.model in choose.among else None
-    if place is not None:
-        policy = bound(policy)
-    climbs = policy.may_move == "up" and policy.stay_with != "model"
+    is_first = not estimate.earlier and not facts.was_on and place is None
+    known = () if is_first else known_places(policy, choose, facts, estimate, place)
+    chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
+    if not known:
+        return Preference(alike(offer, taken), chance) if chance is not None else unsure(choose, 0, estimate)
+    may_move = bound(policy.may_move, place)
+    home = place_of_home(may_move, known)
+    found = from_home(may_move, policy.stay_with, choose, chance, estimate, home)
+    if home and (may_move == "up" or place is not None):
+        found = replace(found, floor=home)
+    return replace(found, why=taken.why) if taken is not None and home == place and is_for(found, home) else found
+
+
+def known_places(policy: Policy, choose: Choose, facts: Facts, estimate: Estimate, place: int | None) -> Sequence[int]:
+    """Where in the ladder a conversation was, by its history, by what another process left word of, and by `place`, where it
+    was taken; empty in a first turn."""
+    may_move = bound(policy.may_move, place)
+    climbs = may_move == "up" and policy.stay_with != "model"
     known = tiers(choose, policy.models, estimate.earlier, (place or 0) if climbs else None)
-    if policy.may_move == "up" and facts.was_on in choose.among:
+    if may_move == "up" and facts.was_on in choose.among:
         known = [max([choose.among.index(facts.was_on), *known])]
-    if place is not None:
-        known = [max([place, *known])]
-    home = place_of_home(policy.may_move, known)
-    found = from_home(policy, choose, estimate, known, home)
-    if home and (policy.may_move == "up" or place is not None):
-        found = found._replace(floor=home)
-    return found._replace(why=taken.why) if taken is not None and home == place and is_for(found, home) else found
+    return known if place is None else [max([place, *known])]
 
 
-def bound(policy: Policy) -> Policy:
+def bound(may_move: MayMove, place: int | None) -> MayMove:
     """Whoever was taken up is not let down by a conversation that may move freely."""
-    return msgspec.structs.replace(policy, may_move="up") if policy.may_move == "freely" else policy
+    return "up" if place is not None and may_move == "freely" else may_move
 
 
 def is_for(found: Preference, home: int) -> bool:
@@ -74,43 +98,47 @@ def is_for(found: Preference, home: int) -> bool:
     return list(found.rank.values())[home] == 0
 
 
-def from_home(policy: Policy, choose: Choose, estimate: Estimate, known: Sequence[int], home: int) -> Preference:
-    floor = home if policy.may_move != "freely" else 0
-    chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
-    if known and policy.may_move == "never":
-        return stay(choose, chance, home)._replace(home=choose.among[home])
+def from_home(  # noqa: PLR0917  how conversations move, and where this one is
+    may_move: MayMove,
+    stay_with: StayWith,
+    choose: Choose,
+    chance: Mapping[str, float] | None,
+    estimate: Estimate,
+    home: int,
+) -> Preference:
+    """A later turn of a conversation that is at `home`."""
+    if may_move == "never":
+        return replace(stay(choose, chance, home), home=choose.among[home])
     if chance is None:
-        return unsure(choose, floor, estimate.abstains or "the artefact lacks a head")
-    if not known:
-        return Preference(dict.fromkeys(choose.among, 0), chance)
-    return follow_up(policy, choose, chance, home)._replace(home=choose.among[home])
+        return unsure(choose, home if may_move == "up" else 0, estimate)
+    return replace(follow_up(may_move, stay_with, choose, chance, home), home=choose.among[home])
 
 
 def place_of_home(may_move: MayMove, known: Sequence[int]) -> int:
-    """Where in the ladder the last turn was answered, as far as its history tells: 0 in the first.
+    """Where in the ladder the last turn was answered, as far as its history tells.
 
     >>> [place_of_home(may_move, [1, 2, 0]) for may_move in ("up", "never", "freely")]
     [2, 1, 0]
     """
-    if not known:
-        return 0
     return {"up": max(known), "never": known[0], "freely": known[-1]}[may_move]
 
 
-def follow_up(policy: Policy, choose: Choose, chance: Mapping[str, float], home: int) -> Preference:
+def follow_up(
+    may_move: MayMove, stay_with: StayWith, choose: Choose, chance: Mapping[str, float], home: int
+) -> Preference:
     """A later turn of a conversation that is at `home` and may leave it."""
-    if policy.may_move == "up" and policy.stay_with == "model":
+    if may_move == "up" and stay_with == "model":
         return remain(choose, chance, home)
-    if policy.may_move == "up" and home > 0:
+    if may_move == "up" and home > 0:
         return upwards(choose, chance, home)
     return Preference(dict.fromkeys(choose.among, 0), chance)
 
 
-def unsure(choose: Choose, floor: int, reason: str) -> Preference:
+def unsure(choose: Choose, floor: int, estimate: Estimate) -> Preference:
     """First the model for doubt (or the tier that was needed before), then those above it, then those below."""
     at = max(choose.among.index(choose.when_unsure), floor)
     rank = {model: 0 if i == at else 1 if i > at else 2 for i, model in enumerate(choose.among)}
-    return Preference(rank, None, f"unsure ({reason})")
+    return Preference(rank, None, f"unsure ({estimate.abstains or 'the artefact lacks a head'})")
 
 
 def stay(choose: Choose, chance: Mapping[str, float] | None, home: int) -> Preference:

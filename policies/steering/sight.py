@@ -8,12 +8,12 @@ from policies.decision import Call, Decision
 from policies.escalate.moving import moved
 from policies.estimates import Estimate
 from policies.facts import Facts
+from policies.offer import price_of
 from policies.pickers.within_target import chances
 from policies.policy import Choose, Policy, Route, Target
 from policies.steering.window import Bill, Rise, Sighting, Sightings
 from policies.targets import cheapest, climb
 from policies.terms.cost import charge, expected_output
-from policies.weigh import price_of
 
 
 class Decided(msgspec.Struct, frozen=True):

@@ -14,7 +14,12 @@ def affinity(rates: Rates, rate: Price, resident_tokens: int, why: str = "reside
     """
     if resident_tokens <= 0:
         return NOTHING_RESIDENT
-    return Cost(-worth(rates, rate, resident_tokens), f"{resident_tokens} tokens {why}")
+    return Cost(saved(rates, rate, resident_tokens), f"{resident_tokens} tokens {why}")
+
+
+def saved(rates: Rates, rate: Price, resident_tokens: int) -> float:
+    """The same without its why."""
+    return -worth(rates, rate, resident_tokens)
 
 
 def worth(rates: Rates, rate: Price, tokens: int) -> float:

@@ -31,8 +31,17 @@ def again(rates: Rates, rate: Price, missing_tokens: int, crowd: int = 1, line_s
     """
     if missing_tokens <= 0:
         return NOTHING_AGAIN
+    told = (
+        f"{missing_tokens} tokens computed once more, for {crowd} prompts that begin so"
+        if crowd > 1
+        else f"{missing_tokens} tokens computed again, which another replica has"
+    )
+    return Cost(needless(rates, rate, missing_tokens, crowd, line_s), told)
+
+
+def needless(rates: Rates, rate: Price, missing_tokens: int, crowd: int, line_s: float) -> float:
+    """The same without its why."""
     if crowd > 1:
-        gained = worth(rates, rate, missing_tokens) * (1 - 1 / crowd)
-        return Cost(-gained, f"{missing_tokens} tokens computed once more, for {crowd} prompts that begin so")
+        return -(worth(rates, rate, missing_tokens) * (1 - 1 / crowd))
     seconds = (OTHERS_WAIT + WAIT_IN_LINE * line_s) * missing_tokens / PREFILL_TOKENS_PER_S
-    return Cost(rates.second * seconds, f"{missing_tokens} tokens computed again, which another replica has")
+    return rates.second * seconds

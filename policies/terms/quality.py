@@ -1,5 +1,7 @@
 """Expected loss from an answer that is not good enough."""
 
+from collections.abc import Mapping
+
 from policies.terms.cost import Cost, Rates
 
 NEUTRAL = Cost(0.0, "no estimate: neutral")
@@ -12,6 +14,12 @@ def loss(rates: Rates, p_good: float | None) -> float:
     (250.0, 0.0)
     """
     return 0.0 if p_good is None else rates.bad_answer * (1 - p_good)
+
+
+def losses(rates: Rates, chance: Mapping[str, float]) -> Mapping[str, float]:
+    """The same by model."""
+    bad_answer = rates.bad_answer
+    return {model: bad_answer * (1 - p_good) for model, p_good in chance.items()}
 
 
 def quality(rates: Rates, p_good: float | None) -> Cost:

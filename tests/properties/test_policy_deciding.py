@@ -6,14 +6,16 @@ from hypothesis import strategies as st
 
 from policies.advance import Outcome, advance, begin
 from policies.catalogue import Fits, Model, Price
-from policies.decide import decide
+from policies.decide import decide, decide_on
 from policies.decision import Call, Decision, Reject
-from policies.estimates import Estimate
+from policies.estimates import Estimate, Span
 from policies.explain import explain
 from policies.facts import AUTO, Ability, Facts
+from policies.field import field_of
 from policies.policy import Affinity, Choose, Expected, Policy, Resilience, Route, Target
 from policies.snapshot import ReplicaState, Snapshot
 from policies.targets import relative_costs
+from policies.unsettled import left_open
 
 NAMES = ("a", "b", "c", "d")
 ABILITIES: tuple[Ability, ...] = ("tools", "vision", "json_schema")
@@ -99,8 +101,11 @@ STATES = st.builds(
     st.integers(0, 2),
     ready=st.booleans(),
     queued_tokens=st.integers(0, 50_000),
+    rests=st.sampled_from(["", "", "", "it failed"]),
     running=st.integers(0, 64),
     resident_tokens=st.integers(0, 4000),
+    prefill_tokens_per_s=st.sampled_from([0.0, 2_000.0, 2_400.0, 9_000.0]),
+    alike=st.sampled_from([0, 0, 40]),
 )
 WORLDS = st.lists(STATES, max_size=10).map(
     lambda states: Snapshot(replicas={n: tuple(s for s in states if s.replica[7] == n) for n in NAMES})
@@ -225,3 +230,48 @@ def test_attempts_end_and_none_follows_content(
     assert all(attempt.outcome.failed for attempt in progress.attempts[:-1])
     assert len(asked) <= p.resilience.attempts
     assert len(outcomes) < p.resilience.attempts or progress.finished
+
+
+LADDERS = st.fixed_dictionaries({name: st.sampled_from([0.0, 0.25, 0.5, 1.0]) | CHANCE for name in NAMES})
+
+
+@settings(max_examples=150, deadline=None)
+@given(policies(), FACTS, st.lists(st.tuples(LADDERS, LADDERS), min_size=1, max_size=3), WORLDS)
+def test_an_estimate_is_left_open_exactly_where_whole_decisions_at_its_ends_part(
+    p: Policy, facts: Facts, turns: list[tuple[dict[str, float], dict[str, float]]], world: Snapshot
+) -> None:
+    facts = msgspec.structs.replace(facts, requested=AUTO)
+    *past, (low, high) = turns
+    pasts = [tuple(pair[end] for pair in past) for end in (0, 1)]
+    span = Span(Estimate(p_good=low, earlier=pasts[0]), Estimate(p_good=high, earlier=pasts[1]))
+
+    found = left_open(field_of(p, facts, world), span)
+
+    choices = [
+        [decide(p, facts, Estimate(p_good=end, earlier=earlier), world).choice for end in (low, high)]
+        for earlier in pasts
+    ]
+    parted = [isinstance(a, Call) and isinstance(b, Call) and a.model != b.model for a, b in choices]
+    assert (len(past) in found) == any(parted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(policies(), FACTS, ESTIMATES, WORLDS)
+def test_a_decision_without_the_words_of_its_costs_is_the_same_decision(
+    p: Policy, facts: Facts, estimate: Estimate, world: Snapshot
+) -> None:
+    field = field_of(p, facts, world)
+    whole = decide_on(field, estimate)
+    silent = tuple(msgspec.structs.replace(candidate, terms=()) for candidate in whole.candidates)
+    assert decide_on(field, estimate, itemises=False) == msgspec.structs.replace(whole, candidates=silent)
+
+
+@settings(max_examples=60, deadline=None)
+@given(policies(), FACTS, WORLDS)
+def test_what_a_decision_says_of_costs_comes_to_what_ordered_its_candidates(
+    p: Policy, facts: Facts, world: Snapshot
+) -> None:
+    field = field_of(p, facts, world)
+    said = {(c.model, c.replica): c.microusd for c in decide_on(field, Estimate(abstains="late")).candidates}
+    for weighed in field.candidates("") if said else ():
+        assert abs(said[weighed.model, weighed.replica] - weighed.microusd) <= 2.0 + 1e-9 * abs(weighed.microusd)

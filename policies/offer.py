@@ -1,0 +1,94 @@
+"""Of a route all that the policy alone says: whom it may ask, in which order, at what prices, and whom it leaves out.
+
+Reckoned when the first request meets the route, and kept as long as the policy is.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from policies.catalogue import Model, Price
+from policies.decision import Dropped
+from policies.policy import Choose, Policy, Route
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """A model, and the price that the route reckons with."""
+
+    model: Model
+    price: Price
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """`asked` is the model that a route without a choice uses, `own` that or its ladder. `models` are those that may answer, in
+    the order asked for; `outside` all others. `reference` is what exchange rates are reckoned by, and `loss` what a bad answer
+    costs in units of what that charges. `level` ranks the models where cost decides among the route's own, its other fallbacks
+    after them. `told` says why the cheapest of them was chosen, with a place for the chance of each."""
+
+    route: Route
+    asked: str
+    own: tuple[str, ...]
+    models: tuple[Offered, ...]
+    outside: tuple[Dropped, ...]
+    reference: Offered
+    loss: float
+    level: Mapping[str, int]
+    told: str
+
+
+def offer_of(policy: Policy, route: Route, asked: str, taken_to: str = "") -> Offer:
+    """`taken_to` is the model that the conversation was taken to, or "". One of each is kept: as many as there are routes and
+    models to ask or take to."""
+    key = route.name, asked, taken_to
+    found = policy.offers.get(key)
+    if found is None or found.route is not route:
+        found = policy.offers[key] = _offer(policy, route, asked, taken_to)
+    return found
+
+
+def _offer(policy: Policy, route: Route, asked: str, taken_to: str) -> Offer:
+    choose = route.choose
+    own = (asked,) if choose is None else choose.among
+    names = names_of(route, own, taken_to)
+    reference = policy.models[asked if choose is None else choose.target.of]
+    spare = [name for name in route.fallback or () if name not in own]
+    return Offer(
+        route=route,
+        asked=asked,
+        own=own,
+        models=tuple([Offered(policy.models[name], price_of(route, policy.models[name])) for name in names]),
+        outside=outside(policy, route, names),
+        reference=Offered(reference, price_of(route, reference)),
+        loss=0.0 if choose is None else choose.loss_per_reference,
+        level={**dict.fromkeys(own, 0), **{name: 1 + at for at, name in enumerate(spare)}},
+        told="" if choose is None else told_of(choose),
+    )
+
+
+def told_of(choose: Choose) -> str:
+    """
+    >>> from policies.policy import Expected, Target
+    >>> least = Choose(among=("small", "large"), target=Target("cost", 40, "large"), when_unsure="small", prices={},
+    ...     relative_cost={}, loss_per_reference=1.0, expected=Expected(40, 100, {}))
+    >>> told_of(least) % (0.5, 0.75)
+    'least expected cost for cost 40% of large; p_good small 0.50, large 0.75'
+    """
+    odds = ", ".join([f"{name} \0" for name in choose.among])
+    return f"least expected cost for {choose.target}; p_good {odds}".replace("%", "%%").replace("\0", "%.2f")
+
+
+def price_of(route: Route, model: Model) -> Price:
+    """The price that this route reckons with: a stand-in where the ladder has none."""
+    return model.price if route.choose is None else route.choose.prices.get(model.name, model.price)
+
+
+def names_of(route: Route, own: tuple[str, ...], taken_to: str) -> tuple[str, ...]:
+    """Whom a request may be for: whom its conversation was taken to, the route's own models, its fallbacks."""
+    first = (taken_to,) if taken_to and taken_to not in own else ()
+    return tuple(dict.fromkeys((*first, *own, *(route.fallback or ()))))
+
+
+def outside(policy: Policy, route: Route, names: Sequence[str]) -> tuple[Dropped, ...]:
+    """The models that this route never asks."""
+    reason = f"not in route {route.name}"
+    return tuple([Dropped(name, "route", reason) for name in policy.models if name not in names])
