@@ -176,5 +176,4 @@ def recorded(
 
 def outcome_of(settlement: Settlement) -> Outcome:
     """The fields that both have; what the decision says already is left out."""
-    told: Mapping[str, object] = {name: getattr(settlement, name) for name in Outcome.__struct_fields__}
-    return Outcome(**told)  # type: ignore[arg-type]
+    return msgspec.convert(settlement, Outcome, from_attributes=True)
