@@ -31,7 +31,7 @@ class Affinity:
         """Headers of an answer: where an engine of ours has this prompt, for the gateway that asked."""
         return {PREFIX_HEADER: write(marks_of(prepared))} if self._is_relayed and prepared.exact else {}
 
-    async def sent(self, call: Call, prepared: Prepared) -> None:
+    def sent(self, call: Call, prepared: Prepared) -> None:
         """On its way: requests decided from here on may count on it for a short time."""
         if self._is_learnt(call, prepared):
             keeps_s = self._live.replica(call).keeps.ttl_s

@@ -24,43 +24,47 @@ WHOLE_TOKENS = 256
 
 
 class Cascade:
-    """Does nothing on a route that does not escalate."""
+    """`plan` is the route's. `follower` listens to whoever took over from an answer that was given up."""
 
     def __init__(
-        self, policy: Policy, request: ChatRequest, judged: Judged, escalations: Escalations, books: Books
+        self,
+        policy: Policy,
+        request: ChatRequest,
+        judged: Judged,
+        escalations: Escalations,
+        *,
+        books: Books,
+        plan: Escalation,
     ) -> None:
         self._policy = policy
+        self._plan = plan
         self._request = request
         self._judged = judged
         self._escalations = escalations
         self._books = books
         self._route = judged.decision.route
-        self._plan = plan_of(policy, judged)
         self._began_small = False
-        self._follower: Listener | None = None
         self._first_words = ""
+        self.follower: Listener | None = None
         self.kept: list[Event] = []
-        if self._plan is not None:
-            escalations.asked(self._route, self._plan)
+        escalations.asked(self._route, plan)
 
-    def asking(self, call: Call, held: HeldBack | None) -> ChatRequest:
-        """The request as this model is asked: with probabilities where its answer is judged by them."""
-        plan = self._plan
-        if held is None or plan is None or not self._asks_logprobs(call):
+    def asking(self, call: Call) -> ChatRequest:
+        """The request as a model that is held back is asked: with probabilities where its answer is judged by them."""
+        if not self._asks_logprobs(call):
             return self._request
-        return asking_logprobs(self._request, plan.tokens if self._request.stream else max(plan.tokens, WHOLE_TOKENS))
+        tokens = self._plan.tokens
+        return asking_logprobs(self._request, tokens if self._request.stream else max(tokens, WHOLE_TOKENS))
 
     def holding(
         self,
         call: Call,
-        hold: Hold | None,
+        hold: Hold,
         release: Callable[[], None],
         second: SecondOpinion | None = None,
         head_start: HeadStart | None = None,
-    ) -> HeldBack | None:
-        """What keeps the answer of `call` back, if anything does. `release` is called when it may leave."""
-        if hold is None:
-            return None
+    ) -> HeldBack:
+        """What keeps the answer of `call` back. `release` is called when it may leave."""
         self._began_small = True
         return HeldBack(
             plan=self._policy.escalations[hold.escalation],
@@ -75,29 +79,24 @@ class Cascade:
 
     def starts_early(self) -> bool:
         """Whether the larger model may be asked before the verdict."""
-        return self._plan is not None and self._plan.early_under > 0 and self._request.stream
+        return self._plan.early_under > 0 and self._request.stream
 
     async def given_up(self, call: Call, held: HeldBack, usage: Usage | None) -> None:
         """`call` is abandoned for a larger model, which is listened to from here on."""
         assert held.verdict is not None
         self.kept = held.events
         self._first_words = held.listener.said().text
-        self._follower = Listener()
+        self.follower = Listener()
         self._books.gave_up(call, held.verdict, usage, self._policy.models[call.model].price)
-        if self._plan is not None and self._plan.moves == "conversation":
+        if self._plan.moves == "conversation":
             await self._tell(Past(escalated_to=self._plan.to))
-
-    def hear(self, event: Event) -> None:
-        """An event of whoever took over."""
-        if self._follower is not None:
-            self._follower.hear(event)
 
     async def answered(self, call: Call) -> None:
         """Somebody answered in full: what that says of the route's escalations."""
         plan, books = self._plan, self._books
-        if plan is None or not self._began_small:
+        if not self._began_small:
             return
-        if self._follower is not None:
+        if self.follower is not None:
             books.judgement = "escalated" if call.model == plan.to else "turned_back"
             if books.judgement == "turned_back":
                 await self._tell(past_of(self._policy, self._judged))
@@ -113,18 +112,17 @@ class Cascade:
 
     def _is_better(self, call: Call) -> bool:
         """Nothing is wrong with it that can be seen, and it does not begin as what was given up."""
-        assert self._follower is not None
-        said = self._follower.said()
+        assert self.follower is not None
+        said = self.follower.said()
         return not self._verdict(call, said).escalates and not (
             self._first_words and said.text.strip().startswith(self._first_words.strip())
         )
 
     def _asks_logprobs(self, call: Call) -> bool:
         plan = self._plan
-        return plan is not None and "token_quantiles" in plan.signals and call.model in plan.logprobs_of
+        return "token_quantiles" in plan.signals and call.model in plan.logprobs_of
 
     def _verdict(self, call: Call, said: Said, other: Said | None = None) -> Verdict:
-        assert self._plan is not None
         p_good = self._judged.estimate.p_good.get(self._policy.models[call.model].head)
         return verdict(self._plan, call.model, signals_of(said, wanted_of(self._request), other), p_good)
 
@@ -133,7 +131,17 @@ class Cascade:
         release()
 
 
+def cascade_of(
+    policy: Policy, request: ChatRequest, judged: Judged, escalations: Escalations, books: Books
+) -> Cascade | None:
+    """Of one request; None on a route that does not escalate."""
+    plan = plan_of(policy, judged)
+    return None if plan is None else Cascade(policy, request, judged, escalations, books=books, plan=plan)
+
+
 def plan_of(policy: Policy, judged: Judged) -> Escalation | None:
     """The escalation of the route that was taken."""
+    if not policy.escalations:
+        return None
     route = next((route for route in policy.routes if route.name == judged.decision.route), None)
     return policy.escalations.get(route.escalate) if route is not None else None

@@ -14,7 +14,7 @@ from gateway.live.in_force import Live
 from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
 from gateway.request.carried import behind_others, with_head
-from gateway.request.cascade import Cascade
+from gateway.request.cascade import cascade_of
 from gateway.request.client import Client, client_of
 from gateway.request.conversation import Past
 from gateway.request.drive import drive
@@ -185,7 +185,7 @@ class ChatEndpoint:
             owner,
             out,
             books,
-            Cascade(live.policy, request, judged, world.escalations, books),
+            cascade_of(live.policy, request, judged, world.escalations, books),
             total_at,
             ear=joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None),
             hedges=world.hedges if live.policy.resilience.hedge is not None else None,

@@ -2,15 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 
 from backends.errors import UpstreamError
-from backends.messages import ChatRequest, Event
-from backends.upstream import Answer, Prepared, TimeLimits, pour
+from backends.messages import Event
+from backends.upstream import Answer, Prepared, pour
 from gateway.errors import Misconfigured, RouterError
-from gateway.request.beside import asked, head_start, second_opinion
+from gateway.request.beside import head_start, second_opinion
+from gateway.request.cascade import Cascade
 from gateway.request.egress import speaks
 from gateway.request.failing import failed
 from gateway.request.faults import from_reject, from_upstream, missed, telling
@@ -18,9 +18,12 @@ from gateway.request.hedge import Race
 from gateway.request.hold import HeldBack, forget
 from gateway.request.job import Drive
 from gateway.request.owner import Attempt
+from gateway.request.second import SecondOpinion
 from gateway.request.settle import Tally
-from policies.advance import GivenUp, Outcome, Progress, advance, begin
+from policies.advance import Outcome, Progress, advance, begin
 from policies.decision import Call, Hold, Reject
+
+ANSWERED = Outcome(sent=True, content_sent=True)
 
 
 async def drive(job: Drive) -> None:
@@ -28,7 +31,7 @@ async def drive(job: Drive) -> None:
     progress = begin(job.judged.decision, job.live.policy.resilience)
     if progress.rejected is not None:
         raise refusal(job, progress.rejected)
-    outcome = Outcome()
+    outcome = ANSWERED
     try:
         while progress.step is not None:
             outcome = await perform(progress, progress.step, job)
@@ -53,119 +56,75 @@ async def tell(job: Drive, error: RouterError) -> None:
 
 
 async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
-    """One attempt: bytes move here and nowhere else. The replica is claimed before the first await."""
+    """One attempt: bytes move here and nowhere else. The replica is claimed before the first await. Whatever happens, the
+    attempt ends and enters the books."""
     job.stands_in = None
+    trial = begun(call, job)
     try:
-        given_up = await attempt_call(call, progress.holds, job)
-    except UpstreamError as error:
-        return await failed(job.came_to(call), error, job)
-    return Outcome(sent=True, content_sent=not given_up, given_up=given_up)
-
-
-@dataclass(slots=True)
-class Trial:
-    """One attempt: who is asked with which prompt, what it holds and said, and what keeps its answer back, if anything."""
-
-    call: Call
-    prepared: Prepared
-    attempt: Attempt
-    tally: Tally
-    held: HeldBack | None
-    begun: "asyncio.Task[Answer] | None" = None
-
-    @property
-    def given_up(self) -> GivenUp:
-        return self.held.given_up if self.held is not None else ""
-
-
-async def attempt_call(call: Call, hold: Hold | None, job: Drive) -> GivenUp:
-    """Raises UpstreamError. Whatever happens, the attempt ends and enters the books."""
-    prepared = job.prepared(call)
-    begun = job.head_start.take(call) if job.head_start is not None else None
-    if begun is not None:
-        attempt = job.owner.adopt(begun[0])
-    else:
-        attempt = job.owner.attempt(call, prepared, job.judged.resident_tokens(call))
-    if job.head_start is not None:
-        await job.head_start.aclose()
-    second, job.head_start = second_opinion(hold, job), head_start(hold, job)
-    held = job.cascade.holding(call, hold, lambda: job.announce(call), second, job.head_start)
-    trial = Trial(call, prepared, attempt, Tally(prepared.tokens), held, begun[1] if begun is not None else None)
-    job.announce(call)
-    try:
+        if job.head_start is not None:
+            await job.head_start.aclose()
+            job.head_start = None
+        hold = progress.holds
+        if hold is not None:
+            hold_back(trial, hold, job)
+        job.announce(call)
         await relay(trial, job)
     except UpstreamError as error:
         await trial.attempt.end(error.kind, trial.tally.best_usage)
-        raise
+        return await failed(job.came_to(call), error, job)
     finally:
         book(trial.call, job, trial.tally)
-        await forget(trial.begun)
-        await trial.attempt.end("cancelled", trial.tally.best_usage)
-        if second is not None:
-            await second.aclose()
-            job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
+        if trial.coming is not None:
+            await forget(trial.coming)
+        if not trial.attempt.is_over:
+            await trial.attempt.end("cancelled", trial.tally.best_usage)
+        if trial.second is not None:
+            await heard_out(trial.second, job)
+    return ANSWERED if job.cascade is None else await concluded(job.cascade, call, trial)
+
+
+async def concluded(cascade: Cascade, call: Call, trial: "Trial") -> Outcome:
+    """What the answer says of the route's escalations, and whether it was one."""
+    held = trial.held
     if held is not None and held.given_up:
-        await job.cascade.given_up(call, held, trial.tally.best_usage)
-    else:
-        await job.cascade.answered(trial.call)
-    return trial.given_up
+        await cascade.given_up(call, held, trial.tally.best_usage)
+        return Outcome(sent=True, given_up=held.given_up)
+    await cascade.answered(trial.call)
+    return ANSWERED
 
 
-async def relay(trial: Trial, job: Drive) -> None:
-    """Upstream to client, event by event, until the end or until the answer is given up. Raises UpstreamError. Upstreams keep
-    the time limits that they are told, by a timer of theirs; here only a slow client has to be bounded."""
-    loop, tally = asyncio.get_running_loop(), trial.tally
-    limits = job.limits(loop.time())
-    if job.ear is not None:
-        job.ear.forget()
-    await job.affinity.sent(trial.call, trial.prepared)
-    request = job.cascade.asking(trial.call, trial.held)
-    answer = await (trial.begun or started(trial, request, limits, job))
-    passage = Passage(trial, job)
-    await pass_on(answer, trial.held, passage)
-    if trial.given_up:
-        return
-    await trial.attempt.end("", tally.usage)
-    if not job.out.flush():
-        await passage.room()
-    await job.out.finish()
-    sent = job.judged.sent_tokens(trial.call)
-    await job.affinity.answered(trial.call, trial.prepared, sent, tally.usage)
+class Trial:
+    """One attempt: who is asked with which prompt, what it said, and what keeps its answer back, if anything. Its events pass
+    through here to the client, and whoever wants to know of one sees it as it passes. `coming` is an answer that was asked for
+    beside another attempt."""
 
+    __slots__ = ("_hears", "_job", "_out", "attempt", "call", "coming", "held", "prepared", "second", "tally")
 
-async def started(trial: Trial, request: ChatRequest, limits: TimeLimits, job: Drive) -> Answer:
-    """The answer to come, of another replica where that one spoke first."""
-    if job.hedges is None or trial.held is not None or not request.stream:
-        return await trial.attempt.start(asked(request, trial.prepared, limits, trial.attempt))
-    race = Race(job, job.hedges, request, trial.prepared)
-    trial.call, trial.attempt, answer = await race.run(trial.call, trial.attempt)
-    return answer
-
-
-class Passage:
-    """From the upstream to the client. Whoever wants to know of an event sees it as it passes."""
-
-    __slots__ = ("_attempt", "_job", "_out", "_tally")
-
-    def __init__(self, trial: Trial, job: Drive) -> None:
-        self._attempt, self._tally = trial.attempt, trial.tally
+    def __init__(
+        self, call: Call, prepared: Prepared, attempt: Attempt, coming: "asyncio.Task[Answer] | None", job: Drive
+    ) -> None:
+        self.call, self.prepared, self.attempt, self.coming = call, prepared, attempt, coming
+        self.tally = Tally(prepared.tokens)
+        self.held: HeldBack | None = None
+        self.second: SecondOpinion | None = None
         self._job, self._out = job, job.out
+        self._hears = job.listeners()
 
     def take(self, events: Sequence[Event]) -> bool:
+        out = self._out
         for event in events:
             self.see(event)
-            self._out.take(event)
-        return self._out.flush()
+            out.take(event)
+        return out.flush()
 
     def see(self, event: Event) -> None:
-        job, tally = self._job, self._tally
+        tally = self.tally
         tally.see(event)
-        job.cascade.hear(event)
-        if job.ear is not None:
-            job.ear.hear(event)
+        for hear in self._hears:
+            hear(event)
         if not tally.spoke and speaks(event):
             tally.spoke = True
-            self._attempt.spoke()
+            self.attempt.spoke()
 
     async def room(self) -> None:
         """Raises UpstreamError when the client reads so slowly that the answer would take longer than it may."""
@@ -181,18 +140,75 @@ class Passage:
         return self._out.flush()
 
 
-async def pass_on(answer: Answer, held: HeldBack | None, passage: Passage) -> None:
-    if held is None:
-        await pour(answer, passage)
-        return
-    async with aclosing(held.through(answer, passage.see)) as events:
+def begun(call: Call, job: Drive) -> Trial:
+    """The attempt at `call`: the one that got a head start, else a new one."""
+    prepared = job.prepared(call)
+    ahead = job.head_start.take(call) if job.head_start is not None else None
+    if ahead is not None:
+        return Trial(call, prepared, job.owner.adopt(ahead[0]), ahead[1], job)
+    attempt = job.owner.attempt(call, prepared, job.judged.resident_tokens(call))
+    return Trial(call, prepared, attempt, None, job)
+
+
+def hold_back(trial: Trial, hold: Hold, job: Drive) -> None:
+    """The answer is kept until it may leave; whoever is asked beside it is asked at once, or gets a head start."""
+    assert job.cascade is not None
+    call = trial.call
+    trial.second, job.head_start = second_opinion(hold, job), head_start(hold, job, job.cascade)
+    trial.held = job.cascade.holding(call, hold, lambda: job.announce(call), trial.second, job.head_start)
+
+
+async def heard_out(second: SecondOpinion, job: Drive) -> None:
+    await second.aclose()
+    job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
+
+
+async def relay(trial: Trial, job: Drive) -> None:
+    """Upstream to client, event by event, until the end or until the answer is given up. Raises UpstreamError. Upstreams keep
+    the time limits that they are told, by a timer of theirs; here only a slow client has to be bounded."""
+    if job.ear is not None:
+        job.ear.forget()
+    job.affinity.sent(trial.call, trial.prepared)
+    answer = await (trial.coming or asking(trial, job))
+    if trial.held is None:
+        await pour(answer, trial)
+    else:
+        await hold(answer, trial.held, trial)
+        if trial.held.given_up:
+            return
+    await trial.attempt.end("", trial.tally.usage)
+    if not job.out.flush():
+        await trial.room()
+    await job.out.finish()
+    sent = job.judged.sent_tokens(trial.call)
+    await job.affinity.answered(trial.call, trial.prepared, sent, trial.tally.usage)
+
+
+def asking(trial: Trial, job: Drive) -> Awaitable[Answer]:
+    """The answer to come, of another replica where that one speaks first."""
+    request = job.request
+    if trial.held is not None and job.cascade is not None:
+        request = job.cascade.asking(trial.call)
+    elif job.hedges is not None and request.stream:
+        return raced(trial, Race(job, job.hedges, request, trial.prepared))
+    return trial.attempt.start(request, job.limits())
+
+
+async def raced(trial: Trial, race: Race) -> Answer:
+    trial.call, trial.attempt, answer = await race.run(trial.call, trial.attempt)
+    return answer
+
+
+async def hold(answer: Answer, held: HeldBack, trial: Trial) -> None:
+    async with aclosing(held.through(answer, trial.see)) as events:
         async for event in events:
-            if not passage.show(event):
-                await passage.room()
+            if not trial.show(event):
+                await trial.room()
 
 
 async def send_kept(call: Call, job: Drive) -> None:
     """Nobody answered better than the whole answer that was given up."""
+    assert job.cascade is not None
     job.books.turned_back(call, job.live.policy.models[call.model].price)
     job.announce(call)
     for event in job.cascade.kept:

@@ -1,14 +1,14 @@
 """The larger model, asked while the smaller one's answer is still being judged: taken over, or closed unseen."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 from backends.messages import Usage
-from backends.upstream import Answer, UpstreamCall
+from backends.upstream import Answer
 from gateway.request.owner import Attempt
 from policies.decision import Call
 
-Begin = Callable[[], tuple[Attempt, UpstreamCall]]
+Begin = Callable[[], tuple[Attempt, Coroutine[object, None, Answer]]]
 Charge = Callable[[Call, Usage], None]
 
 
@@ -20,13 +20,12 @@ class HeadStart:
         self._begin = begin
         self._charge = charge
         self._attempt: Attempt | None = None
-        self._asked: UpstreamCall | None = None
         self._task: asyncio.Task[Answer] | None = None
 
     def begin(self) -> None:
         if self._task is None:
-            self._attempt, self._asked = self._begin()
-            self._task = asyncio.create_task(self._attempt.start(self._asked), name="head-start")
+            self._attempt, answer = self._begin()
+            self._task = asyncio.create_task(answer, name="head-start")
 
     def take(self, call: Call) -> "tuple[Attempt, asyncio.Task[Answer]] | None":
         """The attempt that is under way, and its answer to come; None where none was begun for `call`."""
@@ -38,12 +37,12 @@ class HeadStart:
 
     async def aclose(self) -> None:
         attempt, self._attempt = self._attempt, None
-        if attempt is None or self._task is None or self._asked is None:
+        if attempt is None or self._task is None:
             return
         self._task.cancel()
         await asyncio.wait((self._task,))
         if not self._task.cancelled():
             self._task.exception()
-        usage = Usage(self._asked.prepared.tokens, 0)
+        usage = Usage(attempt.prepared.tokens, 0)
         self._charge(self.call, usage)
         await attempt.end("cancelled", usage)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Usage
 from backends.upstream import Answer, Prepared
-from gateway.request.beside import asked
 from gateway.request.failing import failed
 from gateway.request.faults import outcome_of
 from gateway.request.hedged import Hedged, HedgeResult
@@ -70,7 +69,7 @@ class Race:
 
     def _begin(self, call: Call, attempt: Attempt) -> Runner:
         now = asyncio.get_running_loop().time()
-        start = attempt.start(asked(self._request, self._prepared, self._job.limits(now), attempt))
+        start = attempt.start(self._request, self._job.limits())
         return Runner(call, attempt, now, asyncio.create_task(start, name="race"))
 
     async def _another(self, first: Runner) -> Runner | None:

@@ -1,16 +1,18 @@
 """One request under way, as every part of its driving sees it."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backends.errors import UpstreamError
-from backends.messages import ChatRequest
+from backends.messages import ChatRequest, Event
 from backends.upstream import Prepared, TimeLimits
 from gateway.live.in_force import Live, opened
 from gateway.request.affinity import Affinity
 from gateway.request.cascade import Cascade
 from gateway.request.egress import Egress
 from gateway.request.head_start import HeadStart
-from gateway.request.judge import Judged, reads_prompt
+from gateway.request.judge import Judged
 from gateway.request.lateness import Hedges
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
@@ -22,7 +24,8 @@ from policies.decision import Call
 
 @dataclass(slots=True)
 class Drive:
-    """One request under way: what was decided, who holds what, where the answer goes, and the books.
+    """One request under way: what was decided, who holds what, where the answer goes, and the books. `cascade` is None on a
+    route that does not escalate.
 
     `total_at`, on the event loop's clock, bounds all attempts together. `ear` hears the answer, where the log wants to know
     its form. `hedges` may begin while nobody speaks, None where none may; `retries` bound those
@@ -38,7 +41,7 @@ class Drive:
     owner: Owner
     out: Egress
     books: Books
-    cascade: Cascade
+    cascade: Cascade | None
     total_at: float
     failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
     head_start: HeadStart | None = None
@@ -54,7 +57,7 @@ class Drive:
             replica = self.live.replica(call)
             known = (
                 opened(replica).prepare(self.request, self.salt)
-                if self.request.asks != "embeddings" and reads_prompt(self.live.replicas[call.model])
+                if self.request.asks != "embeddings" and self.live.groups[call.model].reader is not None
                 else Prepared(tokens=self.judged.facts.prompt_tokens, exact=False, salt=self.salt)
             )
             self.judged.prepared[call.model] = known
@@ -69,19 +72,21 @@ class Drive:
         """Who was asked in the end by an attempt at `call`."""
         return self.stands_in or call
 
+    def listeners(self) -> tuple[Callable[[Event], None], ...]:
+        """Who hears what is said from here on, beside the client."""
+        follower = self.cascade.follower if self.cascade is not None else None
+        if self.ear is None:
+            return () if follower is None else (follower.hear,)
+        return (self.ear.hear,) if follower is None else (follower.hear, self.ear.hear)
+
     def reason(self, call: Call) -> str:
         """Why `call` is asked."""
-        hedged = self.books.hedged
+        hedged, given_up = self.books.hedged, self.books.abandoned_by
         if hedged is not None and hedged.result == "won" and call == hedged.second:
             return f"{call.model}: another replica, the first said nothing for {hedged.after_s:g} s"
-        given_up = self.books.abandoned_by
-        if (
-            given_up is None
-            or any(gone.model == call.model for gone, _ in self.failures)
-            or call.model == given_up.model
-        ):
-            return reason_of(self.judged.decision.reason, call, self.failures)
-        return why_escalated(call, given_up, self.books.why_given_up)
+        if given_up is not None and call.model not in (given_up.model, *[gone.model for gone, _ in self.failures]):
+            return why_escalated(call, given_up, self.books.why_given_up)
+        return reason_of(self.judged.decision.reason, call, self.failures)
 
     def announce(self, call: Call) -> None:
         """From here on the client may get what `call` says, with this head."""
@@ -91,8 +96,8 @@ class Drive:
         counted = prepared.tokens if prepared.exact else 0
         self.out.attempt(call, {**told(self.books), **self.affinity.told(prepared)}, counted)
 
-    def limits(self, now: float) -> TimeLimits:
-        set_ = self.live.policy.resilience
-        left_s = max(0.001, self.total_at - now)
+    def limits(self) -> TimeLimits:
+        """Of an attempt that begins in this instant."""
+        set_, left_s = self.live.policy.resilience, max(0.001, self.total_at - asyncio.get_running_loop().time())
         first_s = min(set_.first_content_s, left_s)
         return TimeLimits(connect_s=set_.connect_s, first_content_s=first_s, gap_s=set_.gap_s, total_s=left_s)

@@ -1,12 +1,10 @@
 """What one request holds, and that each thing is given back exactly once, whatever happens."""
 
-import contextlib
-from collections.abc import Mapping
 from typing import Protocol
 
 from backends.errors import UpstreamError
-from backends.messages import Usage
-from backends.upstream import Answer, Prepared, UpstreamCall
+from backends.messages import ChatRequest, Usage
+from backends.upstream import Answer, Prepared, TimeLimits, UpstreamCall
 from gateway.live.in_force import Live, opened
 from gateway.live.replicas import Claim, Replica
 from gateway.telemetry.observe import AttemptObservation, Observation
@@ -16,27 +14,31 @@ from policies.decision import Call
 class Attempt:
     """One try: a claim on a replica, an answer under way, and the observation of both."""
 
-    __slots__ = ("_answer", "_claim", "_observation", "_over", "_replica", "_streams", "resident_tokens")
+    __slots__ = ("_answer", "_claim", "_observation", "_replica", "_resident_tokens", "_streams", "is_over", "prepared")
 
     def __init__(
         self, replica: Replica, prepared: Prepared, observation: AttemptObservation, resident_tokens: int = 0
     ) -> None:
+        self.prepared = prepared
+        self.is_over = self._streams = False
         self._replica = replica
-        self.resident_tokens = resident_tokens
+        self._resident_tokens = resident_tokens
         self._claim = Claim(replica, prepared.tokens, resident_tokens, prepared.blocks)
         self._observation = observation
         self._answer: Answer | None = None
-        self._over = self._streams = False
 
-    @property
-    def trace_headers(self) -> Mapping[str, str]:
-        return self._observation.headers
-
-    async def start(self, call: UpstreamCall) -> Answer:
+    async def start(self, request: ChatRequest, limits: TimeLimits) -> Answer:
         """Raises UpstreamError."""
-        self._streams = call.request.stream
-        self._answer = await opened(self._replica).start(call)
-        return self._answer
+        self._streams = request.stream
+        call = UpstreamCall(
+            request=request,
+            prepared=self.prepared,
+            limits=limits,
+            headers=self._observation.headers,
+            resident_tokens=self._resident_tokens,
+        )
+        self._answer = answer = await opened(self._replica).start(call)
+        return answer
 
     def spoke(self) -> None:
         """The first content is here."""
@@ -45,14 +47,16 @@ class Attempt:
 
     async def end(self, error_kind: str, usage: Usage | None) -> None:
         """The first word counts: a later one changes nothing."""
-        if self._over:
+        if self.is_over:
             return
-        self._over = True
+        self.is_over = True
         self._claim.release()
         self._observation.end(error_kind, usage)
         if self._answer is not None:
-            with contextlib.suppress(UpstreamError):
+            try:
                 await self._answer.aclose()
+            except UpstreamError:
+                return
 
 
 class Reserved(Protocol):
@@ -123,7 +127,7 @@ class Owner:
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            if self._attempt is not None:
+            if self._attempt is not None and not self._attempt.is_over:
                 await self._attempt.end("cancelled", None)
         finally:
             self._taken.leave()

@@ -1,10 +1,11 @@
 """What another model says to the same, for comparison alone: nothing of it reaches the client, nobody waits for it long."""
 
 import asyncio
+from collections.abc import Coroutine
 
 from backends.errors import UpstreamError
 from backends.messages import Usage
-from backends.upstream import UpstreamCall
+from backends.upstream import Answer
 from gateway.request.listen import Listener
 from gateway.request.owner import Attempt
 from gateway.request.settle import Tally
@@ -15,13 +16,12 @@ from policies.escalate.said import Said
 class SecondOpinion:
     """Asks at once, in a task of its own, which `aclose` ends. A model that fails or is late has no opinion."""
 
-    def __init__(self, call: Call, attempt: Attempt, asked: UpstreamCall) -> None:
+    def __init__(self, call: Call, attempt: Attempt, answer: Coroutine[object, None, Answer]) -> None:
         self.call = call
         self._attempt = attempt
-        self._asked = asked
         self._listener = Listener()
-        self._tally = Tally(asked.prepared.tokens)
-        self._task = asyncio.create_task(self._ask(), name="second-opinion")
+        self._tally = Tally(attempt.prepared.tokens)
+        self._task = asyncio.create_task(self._hear(answer), name="second-opinion")
 
     @property
     def usage(self) -> Usage | None:
@@ -36,11 +36,11 @@ class SecondOpinion:
         self._task.cancel()
         await asyncio.wait((self._task,))
 
-    async def _ask(self) -> bool:
+    async def _hear(self, answer: Coroutine[object, None, Answer]) -> bool:
         """Whether it answered."""
         error_kind = "cancelled"
         try:
-            async for event in await self._attempt.start(self._asked):
+            async for event in await answer:
                 self._tally.see(event)
                 self._listener.hear(event)
             error_kind = ""

@@ -19,7 +19,7 @@ from gateway.errors import RouterError
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.affinity import Affinity
-from gateway.request.cascade import Cascade
+from gateway.request.cascade import cascade_of
 from gateway.request.drive import drive
 from gateway.request.egress import StreamEgress
 from gateway.request.identity import ANONYMOUS
@@ -106,7 +106,7 @@ async def run(doing: Sequence[Does], *, allowed: bool) -> Ran:
     try:
         async with Owner(live, NullObservation()) as owner:
             judged = await judge(live, request, ANONYMOUS, {}, world)
-            cascade = Cascade(POLICY, request, judged, world.escalations, books)
+            cascade = cascade_of(POLICY, request, judged, world.escalations, books)
             total_at = loop_time() + POLICY.resilience.total_s
             affinity, hedges = Affinity(live, world.residency), world.hedges
             job = Drive(live, request, b"", judged, affinity, owner, out, books, cascade, total_at, hedges=hedges)

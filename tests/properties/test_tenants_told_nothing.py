@@ -72,7 +72,7 @@ class Fleet:
         assert isinstance(call, Call)
         state = next(state for state in snapshot.replicas["m"] if state.replica == call.replica)
         claim = Claim(self.live.replica(call), prepared.tokens, state.resident_tokens, keys)
-        await self.affinity.sent(call, prepared)
+        self.affinity.sent(call, prepared)
         self.under_way.append((call, prepared, state.sent_tokens, claim, is_watched))
         if is_watched:
             self.seen.append((call, snapshot.replicas["m"]))

@@ -15,7 +15,7 @@ from gateway.errors import RouterError
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.affinity import Affinity
-from gateway.request.cascade import Cascade
+from gateway.request.cascade import cascade_of
 from gateway.request.drive import drive
 from gateway.request.egress import StreamEgress, WholeEgress
 from gateway.request.identity import ANONYMOUS
@@ -231,7 +231,7 @@ class Stage:
         async with Owner(live, NullObservation()) as owner:
             judged = await judge(live, request, ANONYMOUS, {}, world)
             came.books.decided(judged.decision)
-            cascade = Cascade(live.policy, request, judged, world.escalations, came.books)
+            cascade = cascade_of(live.policy, request, judged, world.escalations, came.books)
             total_at = loop_time() + live.policy.resilience.total_s
             affinity = Affinity(live, world.residency)
             try:
