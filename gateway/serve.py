@@ -8,7 +8,6 @@ policy and all keys again.
 import asyncio
 import atexit
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -23,6 +22,7 @@ from gateway.app import build_app
 from gateway.control.admin_server import AdminServer, open_admin
 from gateway.control.announce import Say, announce
 from gateway.process_log import write_process_log
+from gateway.process_memory import collect_seldom, give_back
 from gateway.protocol import bounded_by
 from gateway.request.door import Door
 from gateway.settings import Settings
@@ -30,9 +30,6 @@ from gateway.wiring import Built, build_gateway
 
 CLOSE_S = 1
 """For answers that ended in this instant to be written; what is still under way then is ended with an error."""
-
-COLLECT_AFTER = 10_000
-"""Objects more than before, after which the youngest are looked at; Python's own is 700."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -135,14 +132,6 @@ def serve(settings: Settings, say: Say | None = None) -> None:
         sys.exit(1)
 
 
-def collect_seldom() -> None:
-    """What stands at the start is not looked at again by the collector of cycles, and it looks seldom: a request makes some
-    thousand objects, and nearly all go by themselves. A tenth of a request's time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
-
-
 def end_at_once() -> None:
     """The last thing of the process: a thread inside native code would bring the interpreter down while it is taken apart."""
     try:
@@ -157,11 +146,13 @@ async def _serve(server: DrainingServer, built: Built, say: Say | None, admin: A
     async with asyncio.TaskGroup() as tasks:
         if admin is not None:
             tasks.create_task(admin.serve(), name="admin")
+        trimming = tasks.create_task(give_back(), name="give-memory-back")
         telling = tasks.create_task(announce(built.gateway, lambda: server.url, say), name="announce") if say else None
         with reload_on_hangup(built):
             await server.serve()
         if admin is not None:
             admin.should_exit = True
+        trimming.cancel()
         if telling is not None:
             telling.cancel()
 
