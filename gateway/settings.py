@@ -5,13 +5,15 @@ wins over the environment.
 """
 
 import os
+from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -19,8 +21,8 @@ from pydantic import (
     PositiveInt,
     model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gateway.environment import from_json, over, told_by
 from gateway.secrets import Secret
 from gateway.state.address import read_address
 from policies.catalogue import SecretRef
@@ -28,6 +30,10 @@ from policies.catalogue import SecretRef
 MIB = 1 << 20
 
 LogForm = Literal["json", "console", "off"]
+
+T = TypeVar("T")
+Group = Annotated[T, BeforeValidator(from_json)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(from_json)]
 
 
 def _secret(value: object) -> Secret:
@@ -105,7 +111,7 @@ class Telemetry(BaseModel):
     sampled: float = Field(default=1.0, ge=0, le=1)
     slow_s: PositiveFloat = 10.0
     trust_callers: bool = True
-    baggage_to: tuple[str, ...] = ()
+    baggage_to: Texts = ()
     otlp_endpoint: str | None = None
     otlp_headers: SecretText | None = Field(default_factory=_collectors_headers)
     metrics: bool = True
@@ -168,7 +174,7 @@ class Shadows(BaseModel):
     dir: Path | None = None
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
     `allow_anonymous` lets a gateway without keys listen beyond loopback. `state` is a Redis URL, or None for memory.
@@ -177,9 +183,7 @@ class Settings(BaseSettings):
     what of its prompt was believed to be there; with the addresses of replicas, so not for strangers.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="TURNOUT_", env_nested_delimiter="__", frozen=True, extra="ignore", arbitrary_types_allowed=True
-    )
+    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
 
     policy: Path | None = None
     host: str = "127.0.0.1"
@@ -190,19 +194,24 @@ class Settings(BaseSettings):
     state_wait_ms: float = Field(
         default=5.0, gt=0, le=1_000, description="the longest that a request waits for `state`"
     )
-    announce: Announce = Announce()
+    announce: Group[Announce] = Announce()
     debug_headers: bool = False
     artefact: Path | None = None
     embedder: str | None = None
     cache_dir: Path = Field(default_factory=_user_cache)
-    cors_origins: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    cors_origins: Texts = ()
+    limits: Group[Limits] = Limits()
     drain_s: PositiveFloat = 30.0
-    telemetry: Telemetry = Telemetry()
-    decisions: Decisions = Decisions()
-    experiments: Experiments = Experiments()
-    shadows: Shadows = Shadows()
-    admin: Admin = Admin()
+    telemetry: Group[Telemetry] = Telemetry()
+    decisions: Group[Decisions] = Decisions()
+    experiments: Group[Experiments] = Experiments()
+    shadows: Group[Shadows] = Shadows()
+    admin: Group[Admin] = Admin()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _over_the_environment(cls, given: Mapping[str, object]) -> dict[str, object]:
+        return over(told_by(os.environ), given)
 
     @model_validator(mode="after")
     def _listens_apart(self) -> "Settings":
