@@ -1,25 +1,27 @@
 """The ASGI application: paths to endpoints, CORS outermost, and what lives as long as the process does."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 from backends.dialects.dialect import Dialect
 from backends.dialects.openai_completions.dialect import OpenAICompletions
 from backends.dialects.openai_embeddings.dialect import OpenAIEmbeddings
 from backends.dialects.openai_responses.dialect import OpenAIResponses
 from gateway import model_pages, pages
+from gateway.asgi import App
 from gateway.count import count_tokens
+from gateway.endpoints import Endpoints
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
 from gateway.feedback import FeedbackPage
 from gateway.house import Gateway
 from gateway.pages import Page
 from gateway.request.chat import ChatEndpoint
-from gateway.request.ingress import Receive, Scope, Send, read_headers
+from gateway.request.client import client_of
+from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import one_line, send_error, send_head
 from gateway.request.whose import MESSAGES, PLAIN, ROUTE, dialect_of, routing_path, tidy
 from gateway.worker import publish
 
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 """Work beside the requests, until the event is set."""
 
@@ -29,10 +31,8 @@ ANY_HEADER = ("*",)
 times of ours; no cookie is ever looked at, so there is nothing that a page could borrow."""
 
 
-def build_app(gateway: Gateway, keep: Keep | None = None) -> App:
-    """`keep` runs from startup to shutdown of the server."""
-    app = Routes(gateway, keep)
-    origins = gateway.settings.cors_origins
+def behind_cors(app: App, origins: Sequence[str]) -> App:
+    """Requests that name no origin are none of its business; where no origin is allowed, none are."""
     if not origins:
         return app
     from gateway.cors import Cors
@@ -47,14 +47,17 @@ def build_app(gateway: Gateway, keep: Keep | None = None) -> App:
 
 
 class Routes:
-    """Exact paths from a table; requests are authorised on the same `scope["path"]` that they are routed by."""
+    """Exact paths from a table; requests are authorised on the same `scope["path"]` that they are routed by. `keep` runs from
+    startup to shutdown of the server. `endpoints` are those of the table that need no ASGI."""
 
     def __init__(self, gateway: Gateway, keep: Keep | None) -> None:
         self._gateway = gateway
         self._keep = keep
         dialects = (PLAIN, MESSAGES, OpenAIResponses(), OpenAICompletions(), OpenAIEmbeddings())
+        chats = {dialect.path: ChatEndpoint(gateway, dialect) for dialect in dialects}
+        self.endpoints: Endpoints = {path.encode(): chat.attend for path, chat in chats.items()}
         self._table: Mapping[str, Mapping[str, App]] = {
-            **{dialect.path: {"POST": ChatEndpoint(gateway, dialect)} for dialect in dialects},
+            **{path: {"POST": chat} for path, chat in chats.items()},
             f"{MESSAGES.path}/count_tokens": {"POST": self._page(count_tokens)},
             ROUTE: {"POST": self._page(pages.route(PLAIN))},
             **{routing_path(dialect.path): {"POST": self._page(pages.route(dialect))} for dialect in dialects},
@@ -100,7 +103,7 @@ class Routes:
 
     def _dialect(self, scope: Scope) -> Dialect:
         """Whose envelope an error under this path is in."""
-        return dialect_of(scope["path"], read_headers(scope["headers"]))
+        return dialect_of(scope["path"], client_of(scope).head.headers)
 
     def _page(self, page: Page) -> App:
         async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,109 +1,203 @@
-"""One request on a connection of the server's: as uvicorn serves it to ASGI, and as the hot path does without."""
+"""One request on a connection of the server's, and its answer: `gateway.request.client.Asker`, over HTTP/1.1."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
-from uvicorn._types import ASGI3Application, ASGISendEvent
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from gateway.request.head import Head
+from gateway.request.ingress import AsgiEvent
 
 UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 """No part of a header: a line end would begin another one."""
 
+CHUNKS = "transfer-encoding: chunked\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
-class Caller(RequestResponseCycle):
-    """Beside uvicorn's part this is a `gateway.request.client.Client`. `knows_chunks`: it speaks HTTP/1.1."""
+BODILESS = frozenset((204, 304))
+"""Statuses whose answers have no body, and so no framing (RFC 9112 section 6.3)."""
 
-    knows_chunks = True
-    _head = b""
-    _left: Callable[[], None] | None = None
+
+class Line(Protocol):
+    """The connection that a request came on."""
+
+    transport: asyncio.Transport
+    is_full: bool
+    """More was written than the client has read."""
+
+    def opening(self, status: int) -> bytes:
+        """The first lines of an answer: its status, and what every answer carries."""
+        ...
+
+    def listen(self) -> None:
+        """Read on, where reading was held up."""
+        ...
+
+    async def room(self) -> None:
+        """Wait until it is full no longer, or lost."""
+        ...
+
+    def answered(self) -> None:
+        """The answer under way is whole."""
+        ...
+
+
+class Caller:
+    """`begun`: the head of the answer is written or about to be; `is_over`: all of it is. `keep_alive`: another request may
+    follow. `knows_chunks`: it speaks HTTP/1.1."""
+
+    __slots__ = (
+        "_carried",
+        "_chunks",
+        "_has_news",
+        "_head",
+        "_is_invited",
+        "_left",
+        "_line",
+        "_parts",
+        "_woken",
+        "begun",
+        "body_bytes",
+        "disconnected",
+        "head",
+        "is_over",
+        "keep_alive",
+        "knows_chunks",
+        "more_body",
+    )
+
+    def __init__(self, line: Line, head: Head, *, keep_alive: bool) -> None:
+        self.head = head
+        self.keep_alive = keep_alive
+        self.knows_chunks = head.version != "1.0"
+        self.more_body = True
+        self.begun = self.is_over = self.disconnected = self._has_news = self._chunks = False
+        self.body_bytes = 0
+        self._line = line
+        self._is_invited = "expect" not in head.headers or head.headers["expect"].lower() != "100-continue"
+        self._parts: list[bytes] = []
+        self._head = self._carried = b""
+        self._left: Callable[[], None] | None = None
+        self._woken: asyncio.Event | None = None
+
+    # What it says
+
+    def took(self, data: bytes) -> None:
+        """More of the body came."""
+        self._parts.append(data)
+        self.body_bytes += len(data)
+        self._wake()
+
+    def ended(self) -> None:
+        """All of the body came."""
+        self.more_body = False
+        self._wake()
 
     @property
     def whole_body(self) -> bytes | None:
-        return None if self.more_body else bytes(self.body)
+        return None if self.more_body else b"".join(self._parts)
 
-    @property
-    def has_room(self) -> bool:
-        return not self.flow.write_paused
+    async def receive(self) -> AsgiEvent:
+        if not self._is_invited:
+            self._is_invited = True
+            self._line.transport.write(CONTINUE)
+        while not (self._has_news or self.is_over or self.disconnected):
+            self._line.listen()
+            self._woken = asyncio.Event()
+            await self._woken.wait()
+        if self.is_over or self.disconnected:
+            return {"type": "http.disconnect"}
+        parts, self._parts, self.body_bytes = self._parts, [], 0
+        self._has_news = False
+        return {"type": "http.request", "body": b"".join(parts), "more_body": self.more_body}
 
-    async def room(self) -> None:
-        if self.flow.write_paused and not self.disconnected:
-            await self.flow.drain()
+    def _wake(self) -> None:
+        self._has_news = True
+        if self._woken is not None:
+            self._woken.set()
 
-    def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        self.default_headers = [*self.default_headers, *headers]
+    # Whether it is there
 
     def watch(self, left: Callable[[], None] | None) -> None:
         self._left = left
         if left is None:
             return
-        self.flow.resume_reading()
+        self._line.listen()
         if self.disconnected:
             left()
 
     def gone(self) -> None:
         """The connection is lost, or ended by us before the answer was whole."""
-        if self.response_complete:
+        if self.is_over:
             return
         self.disconnected = True
-        self.message_event.set()
+        self._wake()
         if self._left is not None:
             self._left()
+
+    # What it is told
+
+    @property
+    def has_room(self) -> bool:
+        return not self._line.is_full
+
+    async def room(self) -> None:
+        if self._line.is_full and not self.disconnected:
+            await self._line.room()
+
+    def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._carried = b"".join([b"%b: %b\r\n" % header for header in headers])
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         if not self.disconnected:
             self._begin(status, f"content-length: {len(body)}\r\n", headers)
-            self.transport.write(self._head + body)
+            self._line.transport.write(self._head + body)
             self._complete()
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         if not self.disconnected:
-            self._begin(status, "transfer-encoding: chunked\r\n" if self.knows_chunks else "", headers)
+            is_framed = "content-length" in headers or status in BODILESS or self.head.method == b"HEAD"
+            self._chunks = self.knows_chunks and not is_framed
+            self._begin(status, CHUNKS if self._chunks else "", headers)
 
     def write(self, data: bytes, *, more: bool = True) -> None:
         if self.disconnected:
             return
-        if self.knows_chunks:
+        if self._chunks:
             end = b"\r\n" if more else b"\r\n0\r\n\r\n"
             data = b"%b%x\r\n%b%b" % (self._head, len(data), data, end) if data else self._head + end[2:]
-        else:
+        elif self._head:
             data = self._head + data
         self._head = b""
-        self.transport.write(data)
+        self._line.transport.write(data)
         if not more:
             self._complete()
 
+    def break_off(self) -> None:
+        """There will be no more, and it was not all: the connection says so by ending."""
+        if not self.begun:
+            self.keep_alive = False
+            self.answer(500, {"content-type": "text/plain; charset=utf-8"}, b"Internal Server Error")
+        self._line.transport.close()
+
     def _begin(self, status: int, framing: str, headers: Mapping[str, str]) -> None:
         """Raises ValueError for a value that would be more than one line."""
-        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-        if UNFIT.search(lines.replace("\r\n", "", len(headers))):
+        if not "".join(headers.values()).isprintable() and any(map(UNFIT.search, headers.values())):
             raise ValueError("a header of the answer holds a control character")
         if "close" in headers.get("connection", ""):
             self.keep_alive = False
         elif not self.keep_alive:
             framing += "connection: close\r\n"
-        own = b"".join([b"%b: %b\r\n" % header for header in self.default_headers])
-        self.response_started, self.waiting_for_100_continue = True, False
-        self._head = b"%b%b%b\r\n" % (STATUS_LINE[status], own, (framing + lines).encode("latin-1"))
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        self.begun = self._is_invited = True
+        opening = self._line.opening(status)
+        self._head = b"%b%b%b\r\n" % (opening, self._carried, (framing + lines).encode("latin-1"))
 
     def _complete(self) -> None:
-        self.response_complete = True
+        self.is_over = True
         self._left = None
-        self.message_event.set()
+        if self._woken is not None:
+            self._woken.set()
         if not self.keep_alive:
-            self.transport.close()
-        self.on_response()
-
-    async def run_asgi(self, app: ASGI3Application) -> None:
-        """What is over goes at once: the scope has the client, the client the scope, and circles wait for the collector."""
-        try:
-            await super().run_asgi(app)
-        finally:
-            del self.scope["extensions"]
-
-    async def send(self, message: ASGISendEvent) -> None:
-        """RFC 9112 section 6.1: no transfer coding for who does not know of any. What has no length ends with the connection;
-        uvicorn, which would send chunks, is told the length of each piece instead."""
-        if not self.knows_chunks:
-            body = message.get("body")
-            self.chunked_encoding, self.expected_content_length = False, len(body) if isinstance(body, bytes) else 0
-        await super().send(message)
+            self._line.transport.close()
+        self._line.answered()

@@ -10,9 +10,10 @@ from gateway.errors import NotFound, Unauthorised
 from gateway.house import Gateway
 from gateway.request.carried import with_head
 from gateway.request.chat import read_request
+from gateway.request.client import client_of
 from gateway.request.faults import from_reject
 from gateway.request.identity import Principal
-from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_early
+from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_early
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
@@ -42,9 +43,9 @@ class RouteAnswer(msgspec.Struct, frozen=True):
 
 def who_asks(gateway: Gateway, scope: Scope) -> tuple[Principal, Mapping[str, str]]:
     """Raises RouterError."""
-    headers = read_headers(scope["headers"])
-    refuse_early(scope, headers, gateway.limits)
-    return gateway.identity.identify(headers), headers
+    head = client_of(scope).head
+    refuse_early(head, gateway.limits)
+    return gateway.identity.identify(head.headers), head.headers
 
 
 async def alive(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,7 +64,7 @@ async def ready(gateway: Gateway, scope: Scope, receive: Receive, send: Send) ->
 
 async def metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
     """Needs no key, but the right name."""
-    headers = read_headers(scope["headers"])
+    headers = client_of(scope).head.headers
     gateway.identity.refuse_foreign(headers)
     exemplars = OPENMETRICS in headers.get("accept", "")
     page = gateway.observer.metrics_page(exemplars=exemplars)

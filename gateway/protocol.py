@@ -1,5 +1,5 @@
-"""uvicorn's HTTP/1.1 with bounds on what it waits for: bytes and time of a head, time of a body that nobody reads, and how
-many connections there are.
+"""HTTP/1.1 as the server hears it, with bounds on what it waits for: bytes and time of a head, time of a body that nobody
+reads, the rest between two requests, and how many connections there are.
 
 Without them, a connection that says nothing, sends one header for ever, or goes on with a body that was refused, lives as
 long as it likes. What is no HTTP, or comes too late, is refused in the envelope of every other error. And an offer to
@@ -7,198 +7,269 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 """
 
 import asyncio
-from array import array
+import logging
+from collections import deque
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
 
 import httptools
-from uvicorn._types import ASGI3Application
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+import uvicorn
+from uvicorn.server import ServerState
 
+from gateway.asgi import App, Asgi
 from gateway.caller import Caller
+from gateway.deadline import Deadline
+from gateway.endpoints import NO_ENDPOINTS, Attend, Endpoints
 from gateway.errors import BadRequest, RouterError, SlowRequest
-from gateway.request.client import CLIENT
+from gateway.openings import Openings
+from gateway.reader import Reader
+from gateway.request.head import Head
 from gateway.request.unasked import as_bytes, turn_away
 from gateway.settings import Limits
 
 READ_BYTES = 262_144
 """The most that one read may hold: behind a whole head there may be that much of a body."""
 
+AHEAD_BYTES = 65_536
+"""Of a body, what is read before anybody asks for it."""
+
+REST_S = 75.0
+"""How long a connection may say nothing between two requests."""
+
 CROWD = 128
 """Connections beyond the limit whose requests are refused in words; whoever comes behind them is hung up on."""
 
-OFFER = frozenset((b"connection", b"upgrade", b"http2-settings"))
-"""What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
+log = logging.getLogger("turnout.server")
 
 
-class PlainParser(httptools.HttpRequestParser):
-    """httptools leaves the body behind an offer to upgrade unread, so the head is read again without the offer."""
+class BoundedProtocol(asyncio.Protocol):
+    """One connection. What the class has is set by `bounded_by`. The exact bound on the head's size is `ingress`'s; this one
+    bounds memory.
 
-    def __init__(self, protocol: "BoundedProtocol") -> None:
-        super().__init__(protocol)
-        self._protocol = protocol
+    At most one request is `_answering`, those behind it are `_waiting`; of at most one the body is still `_reading`. Between
+    two requests it `_rests`.
+    """
 
-    def feed_data(self, data: "bytes | bytearray | memoryview[int] | array[int]") -> None:
-        try:
-            super().feed_data(data)
-        except httptools.HttpParserUpgrade as offer:
-            self._protocol.read_again(bytes(data[offer.args[0] :]))
-
-
-class BoundedProtocol(HttpToolsProtocol):
-    """`limits` is set by `bounded_by`. The exact bound on the head's size is `ingress`'s; this one bounds memory."""
+    __slots__ = (
+        "_answering",
+        "_app",
+        "_deadline",
+        "_has_room",
+        "_is_crowd",
+        "_is_deaf",
+        "_reader",
+        "_reading",
+        "_rests",
+        "_state",
+        "_waiting",
+        "is_full",
+        "loop",
+        "transport",
+    )
 
     limits = Limits()
+    endpoints = NO_ENDPOINTS
+    openings = Openings()
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.parser = PlainParser(self)
-        self._awaits_head = True
-        self._head_bytes = 0
-        self._deadline: asyncio.TimerHandle | None = None
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: Mapping[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self.loop = _loop or asyncio.get_running_loop()
+        self._app: App = config.loaded_app
+        self._state = server_state
+        self._reader = Reader(self)
+        self._deadline = Deadline(self.loop, self._late)
+        self._waiting: deque[tuple[Caller, Attend]] = deque()
+        self._reading: Caller | None = None
         self._answering: Caller | None = None
-        self.url = b""
+        self._has_room: asyncio.Event | None = None
+        self._is_crowd = self._is_deaf = self.is_full = self._rests = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn types it
-        super().connection_made(transport)
-        crowd = len(self.connections) - self.limits.connections
+    # The connection: what the transport and the server say of it
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # a stream's
+        self.transport = transport
+        self._state.connections.add(self)  # type: ignore[arg-type]  # as uvicorn's own protocols are
+        crowd = len(self._state.connections) - self.limits.connections
+        self._is_crowd = crowd > 0
         if crowd > CROWD:
             transport.abort()
-        elif crowd > 0:
-            self.app = turn_away
-        self._arm()
+        self._deadline.within(self.limits.head_read_s)
 
     def data_received(self, data: bytes) -> None:
-        if self._awaits_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > self.limits.header_bytes + READ_BYTES:
-                self.transport.close()
-                return
-        super().data_received(data)
-        if self._awaits_head and self._head_bytes:
-            self._arm()
+        reader = self._reader
+        try:
+            reader.feed(data)
+        except httptools.HttpParserError:
+            self._unreadable()
+        if reader.head_bytes and reader.awaits_head:
+            self._await_rest_of_head(reader.head_bytes)
 
-    def read_again(self, rest: bytes) -> None:
-        """The head that was just read, without its offer to upgrade, and what came behind it."""
-        first = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
-        lines = [first, *[b"%b: %b" % header for header in self.headers if header[0] not in OFFER], b"", b""]
-        self.parser = PlainParser(self)
-        self.parser.feed_data(b"\r\n".join(lines) + rest)
-
-    def _offers_upgrade(self) -> bool:
-        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
-
-    def on_headers_complete(self) -> None:
-        if self._offers_upgrade():
-            return
-        self._awaits_head, self._head_bytes = False, 0
-        self._disarm()
-        self._complete_scope()
-        before: RequestResponseCycle | None = self.cycle
-        self.cycle = caller = self._caller()
-        self.scope["extensions"] = {CLIENT: caller}  # type: ignore[dict-item]  # ours
-        if before is None or before.response_complete:
-            self._start_asgi_task(caller, self.app)
-        else:
-            self.flow.pause_reading()
-            self.pipeline.appendleft((caller, self.app))
-
-    def _complete_scope(self) -> None:
-        url, scope = httptools.parse_url(self.url), self.scope
-        scope["method"], scope["http_version"] = (
-            self.parser.get_method().decode("ascii"),
-            self.parser.get_http_version(),
-        )
-        scope["raw_path"], scope["query_string"] = url.path, url.query or b""
-        scope["path"] = unquote(url.path.decode("ascii"))
-
-    def _caller(self) -> Caller:
-        knows_chunks = self.scope["http_version"] != "1.0"
-        caller = Caller(
-            scope=self.scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=knows_chunks and self.parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
-        caller.knows_chunks = knows_chunks
-        return caller
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        assert isinstance(cycle, Caller)
-        self._answering = cycle
-        super()._start_asgi_task(cycle, app)
-
-    def on_message_complete(self) -> None:
-        if self._offers_upgrade():
-            return
-        self._awaits_head = True
-        self._disarm()
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
-        super().on_response_complete()
-        if not self._awaits_head:
-            self._arm(self.limits.body_read_s)
+    def _await_rest_of_head(self, came: int) -> None:
+        if came > self.limits.header_bytes + READ_BYTES:
+            self.transport.close()
+        elif self._rests or not self._deadline.is_set:
+            self._rests = False
+            self._deadline.within(self.limits.head_read_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._disarm()
-        super().connection_lost(exc)
-        if self._answering is not None:
-            self._answering.gone()
+        self._state.connections.discard(self)
+        self._deadline.close()
+        self._waiting.clear()
+        self._is_deaf = False
+        caller, self._answering = self._answering, None
+        if caller is not None:
+            caller.gone()
+        self.resume_writing()
+        self._reader.close()
 
-    def send_400_response(self, msg: str) -> None:
-        """What came is no HTTP. A whole request before it is still owed its answer, and is the last one here."""
-        if self.pipeline:
+    def shutdown(self) -> None:
+        """The server stops: the request that is the last by now ends the connection."""
+        latest = self._waiting[-1][0] if self._waiting else self._answering
+        if latest is None:
             self.transport.close()
-        elif not self._owes_answer:
-            self._hang_up(BadRequest("What came is not a request of HTTP/1.1."))
-        elif self.cycle.more_body:
-            unframed = BadRequest("The body is not framed as the head says.")
-            self._hang_up(None if self.cycle.response_started else unframed)
-            if self._answering is not None:
-                self._answering.gone()
         else:
-            self.cycle.keep_alive = False
+            latest.keep_alive = False
 
-    @property
-    def _owes_answer(self) -> bool:
-        latest: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn's types say
-        return latest is not None and not latest.response_complete
+    def pause_writing(self) -> None:
+        self.is_full, self._has_room = True, asyncio.Event()
 
-    def _hang_up(self, error: RouterError | None = None) -> None:
-        if error is not None and not self.transport.is_closing():
-            self.transport.write(as_bytes(error, self.url))
-        self.transport.close()
+    def resume_writing(self) -> None:
+        self.is_full = False
+        if self._has_room is not None:
+            self._has_room.set()
+
+    # A request
+
+    def asked(self, head: Head, *, keep_alive: bool) -> None:
+        self._reading = caller = Caller(self, head, keep_alive=keep_alive)
+        attend = self._attend_by(caller)
+        self._rests = False
+        self._deadline.off()
+        if self._answering is None:
+            self._start(caller, attend)
+        else:
+            self._stop_reading()
+            self._waiting.append((caller, attend))
+
+    def said(self, data: bytes) -> None:
+        caller = self._reading
+        if caller is None or caller.is_over:
+            return
+        caller.took(data)
+        if caller.body_bytes > AHEAD_BYTES:
+            self._stop_reading()
+
+    def ended(self) -> None:
+        caller, self._reading = self._reading, None
+        if caller is not None:
+            caller.ended()
+        if self._answering is None:
+            self._rest()
+
+    # An answer: who gives it, and what comes after it
+
+    def _attend_by(self, caller: Caller) -> Attend:
+        """Raises `httptools.HttpParserError` for a target that is none."""
+        if self._is_crowd:
+            return turn_away
+        head = caller.head
+        if head.method == b"POST" and "origin" not in head.headers:
+            known = self.endpoints.get(head.path)
+            if known is not None:
+                return known
+        return Asgi(self._app, caller, self.transport).attend
+
+    def _start(self, caller: Caller, attend: Attend) -> None:
+        self._answering = caller
+        task = self.loop.create_task(self._serve(caller, attend))
+        self._state.tasks.add(task)
+        task.add_done_callback(self._state.tasks.discard)
+
+    async def _serve(self, caller: Caller, attend: Attend) -> None:
+        try:
+            await attend(caller)
+        except (Exception, asyncio.CancelledError):
+            log.exception("a request broke")
+            caller.break_off()
+        else:
+            if not caller.is_over and not caller.disconnected:
+                log.error("a request was left without the end of its answer")
+                caller.break_off()
+
+    def answered(self) -> None:
+        """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
+        self._answering = None
+        self._state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.listen()
+        if self._waiting:
+            self._start(*self._waiting.popleft())
+        elif not self._reader.awaits_head:
+            self._deadline.within(self.limits.body_read_s)
+        elif not self._deadline.is_set:
+            self._rest()
+
+    def _rest(self) -> None:
+        self._rests = True
+        self._deadline.within(REST_S)
+
+    def opening(self, status: int) -> bytes:
+        return self.openings.of(status, self._state.default_headers)
+
+    async def room(self) -> None:
+        if self.is_full and self._has_room is not None:
+            await self._has_room.wait()
+
+    def listen(self) -> None:
+        if self._is_deaf:
+            self._is_deaf = False
+            self.transport.resume_reading()
+
+    def _stop_reading(self) -> None:
+        if not self._is_deaf:
+            self._is_deaf = True
+            self.transport.pause_reading()
+
+    # What is no request
+
+    def _unreadable(self) -> None:
+        """What came is no HTTP. A whole request before it is still owed its answer, and is the last one here."""
+        caller = self._answering
+        if self._waiting:
+            self.transport.close()
+        elif caller is None:
+            self._hang_up(BadRequest("What came is not a request of HTTP/1.1."))
+        elif self._reading is not None:
+            unframed = BadRequest("The body is not framed as the head says.")
+            self._hang_up(None if caller.begun else unframed)
+            caller.gone()
+        else:
+            caller.keep_alive = False
 
     def _late(self) -> None:
         """Who said nothing is told nothing. What follows a request, say the line end of an old client, may wait for its
         answer."""
-        self._deadline = None
-        if self._awaits_head and self._owes_answer:
-            self._arm()
-        elif self._awaits_head and self._head_bytes:
+        if self._reader.awaits_head and self._answering is not None:
+            self._deadline.within(self.limits.head_read_s)
+        elif self._reader.awaits_head and self._reader.head_bytes:
             within = f"{self.limits.head_read_s:g} s"
             self._hang_up(SlowRequest(f"The head of the request did not arrive within {within}."))
         else:
             self._hang_up()
 
-    def _arm(self, within_s: float = 0.0) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(within_s or self.limits.head_read_s, self._late)
-
-    def _disarm(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _hang_up(self, error: RouterError | None = None) -> None:
+        if error is not None and not self.transport.is_closing():
+            target = self._reader.target if self._reading is None else self._reading.head.target
+            self.transport.write(as_bytes(error, target))
+        self.transport.close()
 
 
-def bounded_by(limits: Limits) -> type[BoundedProtocol]:
-    return type("Bounded", (BoundedProtocol,), {"limits": limits})
+def bounded_by(limits: Limits, endpoints: Endpoints = NO_ENDPOINTS) -> type[BoundedProtocol]:
+    own = {"limits": limits, "endpoints": endpoints, "openings": Openings(), "__slots__": ()}
+    return type("Bounded", (BoundedProtocol,), own)

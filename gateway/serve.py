@@ -18,7 +18,7 @@ from types import FrameType
 
 import uvicorn
 
-from gateway.app import build_app
+from gateway.app import Routes, behind_cors
 from gateway.control.admin_server import AdminServer, open_admin
 from gateway.control.announce import Say, announce
 from gateway.process_log import write_process_log
@@ -91,11 +91,12 @@ def address(host: str, port: int) -> str:
 
 
 def open_server(built: Built, settings: Settings) -> DrainingServer:
+    routes = Routes(built.gateway, built.upkeep)
     config = uvicorn.Config(
-        build_app(built.gateway, built.upkeep),
+        behind_cors(routes, settings.cors_origins),
         host=settings.host,
         port=settings.port,
-        http=bounded_by(settings.limits),
+        http=bounded_by(settings.limits, routes.endpoints),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -103,7 +104,6 @@ def open_server(built: Built, settings: Settings) -> DrainingServer:
         log_config=None,
         proxy_headers=False,
         timeout_graceful_shutdown=CLOSE_S,
-        timeout_keep_alive=75,
     )
     return DrainingServer(config, built.gateway.door, settings.drain_s, built.gateway.observer.flush)
 

@@ -25,8 +25,9 @@ from gateway.errors import (
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.keeper import Keeper
 from gateway.experiments.telling import ToldExperiment, ToldRollout, told_experiment, told_rollout
+from gateway.request.client import client_of
 from gateway.request.identity import presented_key
-from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early
+from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep, refuse_early
 from gateway.request.reply import one_line, send_error, send_whole
 from gateway.request.snapshot import Clock
 from gateway.request.whose import PLAIN
@@ -69,9 +70,9 @@ class Admin:
 
     async def _answer(self, scope: Scope, receive: Receive) -> bytes:
         """Raises RouterError."""
-        headers = read_headers(scope["headers"])
-        refuse_early(scope, headers, self._limits)
-        self._refuse_strangers(headers)
+        head = client_of(scope).head
+        refuse_early(head, self._limits)
+        self._refuse_strangers(head.headers)
         kind, _, rest = scope["path"].removeprefix(ROOT).rstrip("/").partition("/")
         if not scope["path"].startswith(ROOT) or kind not in ACTIONS:
             raise NotFound(f"There is nothing here; ask {' or '.join(ROOT + known for known in ACTIONS)}.")

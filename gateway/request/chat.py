@@ -15,16 +15,16 @@ from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
 from gateway.request.carried import behind_others, with_head
 from gateway.request.cascade import cascade_of
-from gateway.request.client import Client, client_of
+from gateway.request.client import Asker, client_of
 from gateway.request.conversation import Past
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
-from gateway.request.ingress import Receive, Scope, Send, read_body, read_headers, refuse_deep, refuse_early, too_large
+from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep, refuse_early, too_large
 from gateway.request.job import Drive
 from gateway.request.judge import Judged, judge, past_of
 from gateway.request.owner import Owner
-from gateway.request.reply import send_error
+from gateway.request.reply import answer_error
 from gateway.request.reserve import reserve
 from gateway.request.settle import Books
 from gateway.request.told import told
@@ -35,6 +35,9 @@ from gateway.shadows.errand import Drawn
 from gateway.telemetry.observe import Observation
 from policies.experiments.plan import Experiment
 
+METHOD = "POST"
+"""Of all that is asked here."""
+
 
 @dataclass(slots=True)
 class Visit:
@@ -42,11 +45,8 @@ class Visit:
     log of decisions wants of it, where one is kept; `drawn` what shadows want; `experiments` are those of the policy that
     decided."""
 
-    scope: Scope
+    client: Asker
     headers: Mapping[str, str]
-    receive: Receive
-    send: Send
-    client: Client
     observation: Observation
     books: Books
     judged: Judged | None = None
@@ -56,18 +56,21 @@ class Visit:
 
 
 class ChatEndpoint:
-    """An ASGI endpoint. Whatever happens inside, the client gets one answer and the request is settled once."""
+    """Whatever happens inside, the client gets one answer and the request is settled once. It is an ASGI application, too."""
 
     def __init__(self, gateway: Gateway, dialect: Dialect) -> None:
         self._gateway = gateway
         self._dialect = dialect
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = read_headers(scope["headers"])
-        observation = self._gateway.observer.begin(headers, scope["method"], self._dialect.path)
+        await self.attend(client_of(scope))
+
+    async def attend(self, client: Asker) -> None:
+        headers = client.head.headers
+        observation = self._gateway.observer.begin(headers, METHOD, self._dialect.path)
         shows = self._gateway.settings.debug_headers
         books = Books(observation.request_id, self._dialect.name, shows_candidates=shows)
-        visit = Visit(scope, headers, receive, send, client_of(scope), observation, books)
+        visit = Visit(client, headers, observation, books)
         try:
             await self._attend(visit)
         finally:
@@ -100,14 +103,14 @@ class ChatEndpoint:
 
     async def _admit(self, visit: Visit) -> None:
         gateway = self._gateway
-        refuse_early(visit.scope, visit.headers, gateway.limits)
+        refuse_early(visit.client.head, gateway.limits)
         principal = gateway.identity.identify(visit.headers)
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:
-            body = visit.client.whole_body or await read_body(visit.receive, gateway.limits)
+            body = visit.client.whole_body or await read_body(visit.client.receive, gateway.limits)
             request = read_request(body, gateway.limits, self._dialect.read)
-            request = with_head(request, visit.headers, visit.scope["query_string"])
+            request = with_head(request, visit.headers, visit.client.head.query)
             request = behind_others(request, visit.headers, principal)
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
@@ -116,17 +119,18 @@ class ChatEndpoint:
 
     async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
         """From here on the client is watched, and everything taken has an owner."""
-        async with ClientWatch(visit.client) as watch, Owner(self._gateway.live, visit.observation) as owner:
-            out = self._egress(visit, request)
-            try:
-                await drive(await self._decide(visit, request, principal, owner, out))
-            except asyncio.CancelledError:
-                if watch.left or not out.begun:
-                    raise
-                visit.books.failed(cut_short(), begun=True)
-                await out.fail(cut_short())
-            finally:
-                out.close()
+        with ClientWatch(visit.client) as watch:
+            async with Owner(self._gateway.live, visit.observation) as owner:
+                out = self._egress(visit, request)
+                try:
+                    await drive(await self._decide(visit, request, principal, owner, out))
+                except asyncio.CancelledError:
+                    if watch.left or not out.begun:
+                        raise
+                    visit.books.failed(cut_short(), begun=True)
+                    await out.fail(cut_short())
+                finally:
+                    out.close()
 
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
@@ -212,7 +216,8 @@ class ChatEndpoint:
             await self._tell(visit, error)
 
     async def _tell(self, visit: Visit, error: RouterError) -> None:
-        await send_error(visit.send, error, told(visit.books), self._dialect, visit.books.request_id)
+        await visit.client.room()
+        answer_error(visit.client, error, told(visit.books), self._dialect, visit.books.request_id)
 
 
 def cut_short() -> Draining:

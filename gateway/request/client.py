@@ -1,4 +1,4 @@
-"""Who asked, on the connection they asked on: their body, whether they are still there, and what they are told.
+"""Who asked, on the connection they asked on: what they ask, whether they are still there, and what they are told.
 
 ASGI has an event and an await for each of these; the hot path has a call. Everything else in the gateway speaks ASGI.
 """
@@ -6,7 +6,8 @@ ASGI has an event and an await for each of these; the hot path has a call. Every
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, cast
 
-from gateway.request.ingress import Scope
+from gateway.request.head import Head
+from gateway.request.ingress import AsgiEvent, Scope
 
 CLIENT = "turnout.client"
 """The name of the client among the extensions of an ASGI scope."""
@@ -50,5 +51,16 @@ class Client(Protocol):
         ...
 
 
-def client_of(scope: Scope) -> Client:
-    return cast(Client, scope["extensions"][CLIENT])
+class Asker(Client, Protocol):
+    """A client at the door, with the head of its request."""
+
+    @property
+    def head(self) -> Head: ...
+
+    async def receive(self) -> AsgiEvent:
+        """The next of the body, or that the client left, as ASGI says it."""
+        ...
+
+
+def client_of(scope: Scope) -> Asker:
+    return cast(Asker, scope["extensions"][CLIENT])

@@ -1,11 +1,11 @@
 """Step 1: from an ASGI scope to a body of known size, read in bounded time. Refuses early, before anything is parsed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
-from itertools import chain
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from gateway.errors import BadEncoding, BadRequest, HeadersTooLarge, Left, SlowRequest, TooLarge
+from gateway.request.head import Head
 from gateway.settings import Limits
 
 Scope = MutableMapping[str, Any]
@@ -17,40 +17,33 @@ ONLY_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
 PEELS = 4
 """Each pass over the brackets takes the innermost pairs away, and so one level of depth, without a loop in Python."""
 
-HOST_FORBIDS = frozenset(b"/?#@\\ \t")
+HOST_FORBIDS = frozenset("/?#@\\ \t")
 
 PLAIN_CODINGS = frozenset(("", "identity"))
 """Names of codings know no case (RFC 9110 section 8.4.1)."""
 
 
-def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by lower-case name; of a repeated one the first counts."""
-    headers: dict[str, str] = {}
-    for name, value in pairs:
-        headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
-    return headers
-
-
-def refuse_early(scope: Scope, headers: Mapping[str, str], limits: Limits) -> None:
+def refuse_early(head: Head, limits: Limits) -> None:
     """What the head alone gives away. Raises HeadersTooLarge, BadRequest, BadEncoding, TooLarge."""
-    if len(scope["headers"]) > limits.headers:
-        raise HeadersTooLarge(f"There are {len(scope['headers'])} headers; {limits.headers} are allowed.")
-    size = sum(map(len, chain.from_iterable(scope["headers"])))
-    if size > limits.header_bytes:
-        raise HeadersTooLarge(f"The headers have {size} bytes; {limits.header_bytes} are allowed.")
-    refuse_host([value for name, value in scope["headers"] if name == b"host"], scope["http_version"])
-    if headers.get("content-encoding", "").lower() not in PLAIN_CODINGS:
+    headers = head.headers
+    if head.count > limits.headers:
+        raise HeadersTooLarge(f"There are {head.count} headers; {limits.headers} are allowed.")
+    if head.size > limits.header_bytes:
+        raise HeadersTooLarge(f"The headers have {head.size} bytes; {limits.header_bytes} are allowed.")
+    refuse_host(head)
+    if "content-encoding" in headers and headers["content-encoding"].lower() not in PLAIN_CODINGS:
         raise BadEncoding("A compressed body is not accepted.")
     declared = headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.body_bytes:
         raise too_large(limits)
 
 
-def refuse_host(hosts: Sequence[bytes], http_version: str) -> None:
+def refuse_host(head: Head) -> None:
     """RFC 9112 section 3.2: exactly one, since HTTP/1.1, and a host name. Raises BadRequest."""
-    if len(hosts) > 1 or (not hosts and http_version == "1.1"):
+    host = head.headers.get("host")
+    if (host is None and head.version == "1.1") or (head.again and head.has_again("host")):
         raise BadRequest("A request has one Host header.")
-    if hosts and not HOST_FORBIDS.isdisjoint(hosts[0]):
+    if host is not None and not HOST_FORBIDS.isdisjoint(host):
         raise BadRequest("The Host header is not a host name.")
 
 

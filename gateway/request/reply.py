@@ -1,9 +1,10 @@
-"""Answers that are one piece: JSON bodies and errors, as ASGI events."""
+"""Answers that are one piece: JSON bodies and errors, as ASGI events or said to a client."""
 
 from collections.abc import Mapping
 
 from backends.dialects.dialect import Dialect, ErrorFacts
 from gateway.errors import UNSUPPORTED, BadRequest, RouterError, reply_headers
+from gateway.request.client import Client
 from gateway.request.ingress import Send
 
 Headers = Mapping[str, str]
@@ -31,10 +32,16 @@ async def send_whole(send: Send, status: int, body: bytes, headers: Headers, con
     await send_body(send, body)
 
 
-async def send_error(send: Send, error: RouterError, headers: Headers, dialect: Dialect, request_id: str = "") -> None:
-    facts = error_facts(error, request_id)
-    told = {**headers, **dialect.headers(request_id), **safe_headers(reply_headers(error))}
+async def send_error(send: Send, error: RouterError, headers: Headers, dialect: Dialect) -> None:
+    facts = error_facts(error, "")
+    told = {**headers, **dialect.headers(""), **safe_headers(reply_headers(error))}
     await send_whole(send, dialect.status(facts), dialect.envelope(facts), told)
+
+
+def answer_error(client: Client, error: RouterError, headers: Headers, dialect: Dialect, request_id: str = "") -> None:
+    facts = error_facts(error, request_id)
+    told = {"content-type": JSON, **headers, **dialect.headers(request_id), **safe_headers(reply_headers(error))}
+    client.answer(dialect.status(facts), told, dialect.envelope(facts))
 
 
 def error_facts(error: RouterError, request_id: str) -> ErrorFacts:

@@ -3,8 +3,8 @@
 from http import HTTPStatus
 
 from gateway.errors import Crowded, RouterError, reply_headers
-from gateway.request.ingress import Receive, Scope, Send, read_headers
-from gateway.request.reply import JSON, error_facts, send_error
+from gateway.request.client import Asker
+from gateway.request.reply import JSON, answer_error, error_facts
 from gateway.request.whose import dialect_of
 
 
@@ -19,7 +19,7 @@ def as_bytes(error: RouterError, url: bytes) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-async def turn_away(scope: Scope, receive: Receive, send: Send) -> None:
-    """The ASGI application of a connection that is one too many."""
+async def turn_away(asker: Asker) -> None:
+    """Answers whatever is asked on a connection that is one too many."""
     many = Crowded("More connections are open than this process takes.", headers={"connection": "close"})
-    await send_error(send, many, {}, dialect_of(scope["path"], read_headers(scope["headers"])))
+    answer_error(asker, many, {}, dialect_of(asker.head.path.decode("latin-1"), asker.head.headers))

@@ -10,12 +10,14 @@ from gateway.request.client import Client
 class ClientWatch:
     """Cancels the task that entered it when the client leaves; the block then raises `Left`."""
 
+    __slots__ = ("_client", "_owner", "left")
+
     def __init__(self, client: Client) -> None:
         self._client = client
         self._owner: asyncio.Task[object] | None = None
         self.left = False
 
-    async def __aenter__(self) -> "ClientWatch":
+    def __enter__(self) -> "ClientWatch":
         self._owner = asyncio.current_task()
         self._client.watch(self._gone)
         return self
@@ -25,7 +27,7 @@ class ClientWatch:
             self.left = True
             self._owner.cancel()
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._client.watch(None)

@@ -55,7 +55,7 @@ class Events:
         return None
 
     async def _speak(self, worker: Worker, door: Door, may: Callable[[], bool], client: Client, send: Send) -> None:
-        async with ClientWatch(client):
+        with ClientWatch(client):
             await send_head(send, 200, STREAM)
             await speak(Voice(worker), door, may, send)
             await send_body(send, b"")

@@ -1,0 +1,14 @@
+"""What answers without ASGI: a table that the application fills and the server looks into."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+
+from gateway.request.client import Asker
+
+Attend = Callable[[Asker], Awaitable[None]]
+"""Answers one request, whatever happens."""
+
+Endpoints = Mapping[bytes, Attend]
+"""By path as it came, for a POST that names no origin. Everything else goes by way of ASGI, and may come to the same."""
+
+NO_ENDPOINTS: Endpoints = MappingProxyType({})

@@ -1,0 +1,112 @@
+"""From the bytes of a connection to its requests. Knows the words of HTTP/1.1; no socket, no clock."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import httptools
+
+from gateway.request.head import Head
+
+OFFER = frozenset(("connection", "upgrade", "http2-settings"))
+"""What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
+
+
+class Hears(Protocol):
+    """Who wants to know of requests. What it raises becomes `httptools.HttpParserError`."""
+
+    def asked(self, head: Head, *, keep_alive: bool) -> None:
+        """The head of the next request. `keep_alive`: another one may follow it."""
+        ...
+
+    def said(self, data: bytes) -> None:
+        """More of its body."""
+        ...
+
+    def ended(self) -> None:
+        """All of it."""
+        ...
+
+
+class Reader:
+    """`awaits_head`: the request before is whole, and of the next `head_bytes` have come, if that many are not its body.
+    `target` is what is known of its target."""
+
+    __slots__ = ("_again", "_headers", "_hears", "_parser", "awaits_head", "head_bytes", "on_body", "target")
+
+    def __init__(self, hears: Hears) -> None:
+        self._hears = hears
+        self.on_body: Callable[[bytes], None] = hears.said
+        self._parser = httptools.HttpRequestParser(self)
+        self.target = b""
+        self._headers: dict[str, str] = {}
+        self._again: list[tuple[str, str]] = []
+        self.awaits_head, self.head_bytes = True, 0
+
+    def feed(self, data: bytes) -> None:
+        """Raises `httptools.HttpParserError` for what is no HTTP, after all requests before it."""
+        if self.awaits_head:
+            self.head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            self._read_without(offer, memoryview(data))
+
+    def close(self) -> None:
+        """For good: the parser knows us, and we know who hears."""
+        del self._parser, self._hears, self.on_body
+
+    def on_url(self, url: bytes) -> None:
+        self.target += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """What comes behind a body (RFC 9110 section 6.5) is nobody's, and least of all the next request's."""
+        if not self.awaits_head:
+            return
+        known, said = name.decode("latin-1").lower(), value.decode("latin-1")
+        if known in self._headers:
+            self._again.append((known, said))
+        else:
+            self._headers[known] = said
+
+    def on_headers_complete(self) -> None:
+        parser = self._parser
+        method = parser.get_method()
+        if parser.should_upgrade():
+            if method == b"CONNECT":
+                raise ValueError("there is no way through here")
+            return
+        version = parser.get_http_version()
+        head = Head(method, self.target, version, self._headers, self._again)
+        self.awaits_head = False
+        self._hears.asked(head, keep_alive=version != "1.0" and parser.should_keep_alive())
+
+    def on_message_complete(self) -> None:
+        if not self.awaits_head:
+            self._await_head()
+            self._hears.ended()
+
+    def _await_head(self) -> None:
+        self.awaits_head = True
+        self.head_bytes = 0
+        self.target = b""
+        self._headers = {}
+        self._again = []
+
+    def _read_without(self, offer: httptools.HttpParserUpgrade, rest: "memoryview[int]") -> None:
+        """httptools leaves the body behind an offer to upgrade unread, so the head is read again without the offer."""
+        while True:
+            rest, head = rest[offer.args[0] :], self._without_offer()
+            self._await_head()
+            self._parser = httptools.HttpRequestParser(self)
+            self._parser.feed_data(head)
+            try:
+                return self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as another:
+                offer = another
+
+    def _without_offer(self) -> bytes:
+        parser = self._parser
+        first = b"%b %b HTTP/%b" % (parser.get_method(), self.target, parser.get_http_version().encode())
+        pairs = (*self._headers.items(), *self._again)
+        lines = [f"{name}: {value}".encode("latin-1") for name, value in pairs if name not in OFFER]
+        return b"\r\n".join([first, *lines, b"", b""])

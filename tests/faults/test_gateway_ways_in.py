@@ -1,0 +1,123 @@
+"""A request that is answered at once and one that goes by way of ASGI come to the same; connections end as they should."""
+
+import asyncio
+import json
+import re
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.plain_client import Socket, chat_body, connected, head
+from servers.running_gateway import one_model, running_gateway
+from upstreams.fake_upstream import fake_upstream
+
+PATH = b"/v1/chat/completions"
+OWN = re.compile(rb"(date|x-turnout-request-id|vary|access-control-[a-z-]+): [^\r]*\r\n|chatcmpl-\w+|\"created\":\d+")
+
+"""What differs between two answers to the same, and what CORS tells of them."""
+
+NOTHING = re.compile(rb"(?!)")
+
+
+async def answer_of(client: Socket, own: "re.Pattern[bytes]" = OWN) -> bytes:
+    told = await client.until(b"\r\n\r\n")
+    length = int(told.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    return own.sub(b"", told + await client.reader.readexactly(length))
+
+
+@pytest.mark.parametrize(
+    ("target", "extra"), [(PATH + b"?a=b", b""), (b"/v1/v1/chat/completions", b""), (PATH, b"origin: http://a\r\n")]
+)
+@pytest.mark.parametrize("body", [chat_body(), b"{", b"", b'{"model":"nobody","messages":[]}'])
+async def test_both_ways_in_come_to_the_same(target: bytes, extra: bytes, body: bytes, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"cors_origins": ("http://b",)}
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, **settings) as gateway,
+        connected(gateway.port) as client,
+    ):
+        answers = []
+        for way, more in ((PATH, b""), (target, extra)):
+            await client.send(head(len(body), more).replace(PATH, way, 1) + body)
+            answers.append(await answer_of(client))
+
+    assert answers[0] == answers[1]
+
+
+async def test_a_page_of_an_allowed_origin_may_read_the_answer(tmp_path: Path) -> None:
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, cors_origins=("http://a",)) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.ask(chat_body(), b"origin: http://a\r\n")
+        allowed = await answer_of(client, NOTHING)
+        await client.ask(chat_body())
+        plain = await answer_of(client, NOTHING)
+
+    assert b"access-control-allow-origin: http://a\r\n" in allowed
+    assert b"access-control" not in plain
+
+
+async def test_what_comes_behind_a_body_opens_no_door_for_the_next_request(tmp_path: Path) -> None:
+    body = chat_body()
+    key = "ck-0123456789abcdefghij"
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps([{"hash": sha256(key.encode()).hexdigest(), "tenant": "a"}]))
+    trailed = b"%x\r\n%b\r\n0\r\nauthorization: Bearer %b\r\n\r\n" % (len(body), body, key.encode())
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, keys_file=keys) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.send(head(None) + trailed)
+        first = await answer_of(client)
+        await client.ask(body)
+        second = await answer_of(client)
+
+    assert (first.split()[1], second.split()[1]) == (b"401", b"401")
+    assert upstream.received == []
+
+
+async def test_requests_sent_together_are_answered_in_their_order(tmp_path: Path) -> None:
+    wires = [chat_body(), b"{", chat_body(), b"[]"]
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.send(b"".join([head(len(body)) + body for body in wires]))
+        statuses = [(await answer_of(client)).split()[1] for _ in wires]
+
+    assert statuses == [b"200", b"400", b"200", b"400"]
+
+
+async def test_who_asks_for_the_end_of_the_connection_gets_it_behind_the_answer(tmp_path: Path) -> None:
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.ask(chat_body(), b"connection: close\r\n")
+        answer = await asyncio.wait_for(client.rest(), 2.0)
+
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"connection: close\r\n" in answer
+
+
+async def test_a_look_at_a_page_is_its_head_alone(tmp_path: Path) -> None:
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.send(
+            b"HEAD /healthz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+        )
+        looked = await client.until(b"\r\n\r\n")
+        read = await answer_of(client)
+
+    assert b"content-length: 15\r\n" in looked
+    assert read.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert read.endswith(b'{"status":"ok"}')
