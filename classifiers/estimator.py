@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from classifiers import artefact as artefacts
 from classifiers.artefact import Artefact
@@ -20,13 +19,14 @@ from classifiers.glance import Glance, Glances
 from classifiers.heads.inputs import Inputs, read_inputs
 from classifiers.memory import Memory
 from classifiers.numbers import Numbers
-from classifiers.outside import outside, turns_with_text
+from classifiers.outside import outside, outside_of, turns_with_text
 from classifiers.packing import make_of, pack
 from classifiers.question import Question
 from classifiers.readings import lower, readings
 from classifiers.static import open_static
 from classifiers.text import cut, cut_of, digest
 from classifiers.turns import Chances, prefixes
+from classifiers.underway import Scored, Underway, settled, unready
 from policies.estimates import Calibration, Estimate, Stage, Unsettled
 
 REMEMBERED_TURNS = 65_536
@@ -34,13 +34,6 @@ REMEMBERED_VECTORS = 2_048
 """For logs that keep numbers: 3 MB when full."""
 
 _NOW_WITHIN_S = 60.0
-
-
-class Scored(NamedTuple):
-    """What the encoder's vector of one turn came to: chances by head, and why they aren't to be trusted, or ""."""
-
-    chances: Chances
-    doubt: str = ""
 
 
 class Estimator:
@@ -73,7 +66,7 @@ class Estimator:
         """
         asked = self._begin(question, unsettled)
         if asked.waiting:
-            await _settled(asked.waiting, within_s)
+            await settled(asked.waiting, within_s)
         return self._conclude(asked, within_s)
 
     def estimate_now(self, question: Question, unsettled: Unsettled | None = None) -> Estimate:
@@ -104,21 +97,28 @@ class Estimator:
         """Stops the embedder."""
         await asyncio.to_thread(self._embedder.close)
 
-    def _begin(self, question: Question, unsettled: Unsettled | None) -> "_Asked":
+    def _begin(self, question: Question, unsettled: Unsettled | None) -> Underway:
         """Everything but waiting: what the quick stage says, and the turns that are being embedded."""
         started, turns = self._clock(), turns_with_text(question)
-        if reason := outside(question):
-            return _Asked(started, turns, reason=reason)
-        glance = self._glances.glance(turns) if self._glances and unsettled else None
+        if reason := outside_of(question, turns):
+            return Underway(started, reason=reason)
+        keys = [digest(turn) for turn in turns]
+        glance = self._glances.glance_at(keys, turns) if self._glances and unsettled else None
         if glance is None or unsettled is None:
-            return _Asked(started, turns, tuple(range(len(turns))), waiting=self._ask(turns))
+            return self._ask(Underway(started, keys, tuple(range(len(turns)))), turns)
         unclear = tuple(unsettled(glance.span))
-        return _Asked(started, turns, unclear, glance, self._ask(turns[: max(unclear, default=-1) + 1]))
+        asked = Underway(started, keys, unclear, glance)
+        return self._ask(asked, turns) if unclear else asked
 
-    def _ask(self, turns: Sequence[str]) -> "list[Future[Scored]]":
-        """Futures of the turns that are not known yet; a turn that is already underway is not asked for again."""
-        futures = {key: self._score(key, turn) for turn in turns if self._known.get(key := digest(turn)) is None}
-        return list(futures.values())
+    def _ask(self, asked: Underway, turns: Sequence[str]) -> Underway:
+        """With what is known of the turns up to the last that is unclear, and the futures of the others; a turn that is already
+        underway is not asked for again."""
+        keys = asked.keys[: max(asked.unclear) + 1]
+        known = [self._known.get(key) for key in keys]
+        if None not in known:
+            return replace(asked, known=known)
+        open_ = {key: turn for key, turn, found in zip(keys, turns, known, strict=False) if found is None}
+        return replace(asked, known=known, waiting=[self._score(key, turn) for key, turn in open_.items()])
 
     def _score(self, key: bytes, turn: str) -> "Future[Scored]":
         if key in self._underway:
@@ -155,14 +155,16 @@ class Estimator:
         at = lower(rows, self._artefact.manifest.heads)
         return Scored(tuple(rows[at].tolist()), doubt(self._artefact, read[at], vectors[at]))
 
-    def _conclude(self, asked: "_Asked", within_s: float) -> Estimate:
+    def _conclude(self, asked: Underway, within_s: float) -> Estimate:
         took_us = round((self._clock() - asked.started) * 1e6)
         if asked.glance is not None and not asked.unclear:
             return self._estimate(asked.glance.likely, took_us, "quick", asked.glance)
-        reason = asked.reason or _unready(asked.waiting, within_s)
-        seen = asked.turns[: max(asked.unclear, default=-1) + 1] if not reason else []
-        known = [found for turn in seen if (found := self._known.get(digest(turn))) is not None]
-        reason = reason or ("forgotten too soon" if len(known) < len(seen) else "")
+        reason, known = asked.reason, [found for found in asked.known if found is not None]
+        if asked.waiting:
+            reason = unready(asked.waiting, within_s)
+            heard = [self._known.get(key) for key in asked.keys[: len(asked.known)]]
+            known = [found for found in heard if found is not None]
+        reason = reason or ("forgotten too soon" if len(known) < len(asked.known) else "")
         if not reason and asked.is_full:
             reason = known[-1].doubt
         if reason:
@@ -181,44 +183,20 @@ class Estimator:
             ends=None if glance is None else glance.ends,
         )
 
-    def _rows(self, asked: "_Asked", known: Sequence[Scored]) -> list[Mapping[str, float]]:
+    def _rows(self, asked: Underway, known: Sequence[Scored]) -> list[Mapping[str, float]]:
         """Chances of each prefix: what the encoder made of it where the quick stage did not suffice. One whose newest turn
         was in doubt has none."""
         full = prefixes([found.chances for found in known])
-        rows = [self._named(chances) for chances in full] if asked.glance is None else list(asked.glance.likely)
+        if asked.glance is None:
+            rows = [self._named(chances) for chances in full]
+        else:
+            rows = list(asked.glance.likely)
         for at in asked.unclear:
             rows[at] = {} if known[at].doubt else self._named(full[at])
         return rows
 
     def _named(self, chances: Chances) -> Mapping[str, float]:
         return dict(zip(self._artefact.manifest.heads, chances, strict=True))
-
-
-class _Asked(msgspec.Struct, frozen=True):
-    """An estimate under way. `unclear` are the prefixes, by place, that the encoder has to speak of."""
-
-    started: float
-    turns: Sequence[str]
-    unclear: tuple[int, ...] = ()
-    glance: Glance | None = None
-    waiting: "Sequence[Future[Scored]]" = ()
-    reason: str = ""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the conversation as it stands is among them."""
-        return len(self.turns) - 1 in self.unclear
-
-
-async def _settled(waiting: "Sequence[Future[Scored]]", within_s: float) -> None:
-    """Waits for all of them, or for `within_s`."""
-    here = [asyncio.wrap_future(future) for future in waiting]
-    try:
-        await asyncio.wait(here, timeout=within_s)
-    finally:
-        for future in here:
-            if not future.cancel() and not future.cancelled():
-                future.exception()  # read here, or asyncio reports it as never retrieved
 
 
 def open_estimator(artefact: Path | None = None, embedder: str | None = None) -> Estimator:
@@ -235,11 +213,3 @@ def open_estimator(artefact: Path | None = None, embedder: str | None = None) ->
         child.close()
         raise
     return Estimator(opened, child)
-
-
-def _unready(waiting: "Sequence[Future[Scored]]", within_s: float) -> str:
-    late = sum(not future.done() for future in waiting)
-    if late:
-        return f"{late} of {len(waiting)} embeddings not ready within {within_s * 1000:.0f} ms"
-    failed = next((error for future in waiting if (error := future.exception())), None)
-    return f"{type(failed).__name__}: {failed}" if failed else ""

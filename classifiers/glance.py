@@ -35,10 +35,7 @@ class Glance(msgspec.Struct, frozen=True):
 
     likely: tuple[Mapping[str, float], ...]
     span: Span
-
-    @property
-    def ends(self) -> Ends:
-        return self.span.low.p_good, self.span.high.p_good
+    ends: Ends
 
 
 class Glances:
@@ -54,7 +51,10 @@ class Glances:
         self._whole: Memory[Glance] = Memory(REMEMBERED_CONVERSATIONS)
 
     def glance(self, turns: Sequence[str]) -> Glance:
-        keys = [digest(turn) for turn in turns]
+        return self.glance_at([digest(turn) for turn in turns], turns)
+
+    def glance_at(self, keys: Sequence[bytes], turns: Sequence[str]) -> Glance:
+        """The same where the digests of the turns are known."""
         whole = b"".join(keys)
         found = self._whole.get(whole)
         if found is None:
@@ -67,7 +67,8 @@ class Glances:
             tuple([dict(zip(self._models, row, strict=True)) for row in prefixes([glimpse[end] for glimpse in seen])])
             for end in range(3)
         )
-        return Glance(likely, Span(self._quickly(low), self._quickly(high)))
+        span = Span(self._quickly(low), self._quickly(high))
+        return Glance(likely, span, (span.low.p_good, span.high.p_good))
 
     def _quickly(self, rows: Sequence[Mapping[str, float]]) -> Estimate:
         return Estimate(p_good=rows[-1], earlier=tuple(rows[:-1]), artefact=self._name, stage="quick")

@@ -8,7 +8,8 @@ V = TypeVar("V")
 
 
 class Memory(Generic[V]):
-    """At most `most` values. The lock is held for one dictionary operation, so it never makes an event loop wait."""
+    """At most `most` values, none of them None. Each step is one operation of a dictionary, so it never makes an event loop
+    wait; the lock keeps the bound where several threads put."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -17,10 +18,11 @@ class Memory(Generic[V]):
 
     def get(self, key: bytes) -> V | None:
         """The value, now the most recently used; None where it is not (or no longer) kept."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
+        try:
+            self._values.move_to_end(key)
+        except KeyError:
+            return None
+        return self._values.get(key)  # which another thread's put may have forgotten in between
 
     def put(self, key: bytes, value: V) -> None:
         """Keeps the value, and forgets the least recently used one beyond the bound."""

@@ -1,5 +1,7 @@
 """What no estimate is made of: a question without text, or in a script that the encoder doesn't read."""
 
+from collections.abc import Sequence
+
 from classifiers.features import not_latin_share
 from classifiers.question import Question
 from classifiers.turns import MAX_TURNS
@@ -13,9 +15,14 @@ def outside(question: Question) -> str:
     >>> outside(Question(("hi",))), outside(Question(("hi", "")))
     ('', 'the newest turn has no text')
     """
+    return outside_of(question, turns_with_text(question))
+
+
+def outside_of(question: Question, turns: Sequence[str]) -> str:
+    """The same, where those of its turns that have text are known."""
     if not question.turns or not question.turns[-1].strip():
         return "the newest turn has no text"
-    share = max(map(not_latin_share, turns_with_text(question)))
+    share = max(map(not_latin_share, turns))
     return f"{share:.0%} of a turn's letters are not Latin; the encoder reads English" if share > MAX_NOT_LATIN else ""
 
 
