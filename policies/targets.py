@@ -152,7 +152,10 @@ def walk(rungs: Sequence[Rung]) -> Iterator[tuple[float, Point]]:
 
 def cheapest(costs: Sequence[float], p_good: Sequence[float]) -> int:
     """Where a prompt is while quality is worth nothing: the cheapest model, of those the better, then the lower one."""
-    return min(range(len(costs)), key=lambda rung: (costs[rung], -p_good[rung], rung))
+    least = min(costs)
+    if costs.count(least) == 1:
+        return costs.index(least)
+    return max([rung for rung, cost in enumerate(costs) if cost == least], key=p_good.__getitem__)
 
 
 def climb(costs: Sequence[float], p_good: Sequence[float], at: int) -> Iterator[Move]:
@@ -169,7 +172,7 @@ def climb(costs: Sequence[float], p_good: Sequence[float], at: int) -> Iterator[
         ]
         if not steps:
             return
-        best = min(steps, key=lambda move: (move.loss, -move.p_good))
+        best = steps[0] if len(steps) == 1 else min(steps, key=lambda move: (move.loss, -move.p_good))
         yield best
         at = best.joined
 

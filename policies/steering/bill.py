@@ -1,6 +1,7 @@
 """What requests were charged in the end, beside what they were reckoned with when they were decided."""
 
 from collections.abc import Sequence
+from operator import mul
 
 from policies.steering.frontier import weights
 from policies.steering.window import Bill
@@ -22,9 +23,9 @@ def beyond(bills: Sequence[Bill]) -> float:
     """
     if len(bills) < AT_LEAST:
         return 0.0
-    weighted = list(zip(weights(len(bills), MEMORY), bills, strict=True))
-    base = sum([weight * one.base for weight, one in weighted])
-    reckoned_base = sum([weight * one.reckoned_base for weight, one in weighted])
-    spent = sum([weight * one.spent for weight, one in weighted])
-    reckoned = sum([weight * one.reckoned for weight, one in weighted])
+    faded = weights(len(bills), MEMORY)
+    base: float = sum(map(mul, faded, [one.base for one in bills]))
+    reckoned_base: float = sum(map(mul, faded, [one.reckoned_base for one in bills]))
+    spent: float = sum(map(mul, faded, [one.spent for one in bills]))
+    reckoned: float = sum(map(mul, faded, [one.reckoned for one in bills]))
     return round(100 * (spent / base - reckoned / reckoned_base), 6)

@@ -2,11 +2,14 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
 from math import exp, sqrt
+from operator import mul
 from typing import NamedTuple
 
 from policies.policy import TargetKind
-from policies.steering.window import Sighting
+from policies.steering.window import SIZE, Sighting
 
 
 class Frontier(NamedTuple):
@@ -49,21 +52,23 @@ def weights(count: int, memory: float) -> Sequence[float]:
     >>> [round(weight, 2) for weight in weights(3, 2)]
     [0.37, 0.61, 1.0]
     """
-    return [exp((i - count + 1) / memory) for i in range(count)]
+    table = _fading(memory, max(count, SIZE))
+    return table[len(table) - count :]
+
+
+@lru_cache(maxsize=8)
+def _fading(memory: float, most: int) -> tuple[float, ...]:
+    return tuple([exp(-age / memory) for age in reversed(range(most))])
 
 
 def frontier(sightings: Sequence[Sighting], memory: float) -> Frontier:
     """The frontier of at least one request, oldest first."""
-    weighted = list(zip(weights(len(sightings), memory), sightings, strict=True))
-    base = sum([weight * one.base for weight, one in weighted])
-    amount = sum([weight * one.start for weight, one in weighted])
-    losses: list[float] = []
-    percents = [100 * amount / base]
-    for loss, more in sorted([(rise.loss, weight * rise.amount) for weight, one in weighted for rise in one.rises]):
-        amount += more
-        if losses and losses[-1] == loss:
-            percents[-1] = 100 * amount / base
-        else:
-            losses.append(loss)
-            percents.append(100 * amount / base)
-    return Frontier(losses, percents)
+    faded = weights(len(sightings), memory)
+    base: float = sum(map(mul, faded, [one.base for one in sightings]))
+    amount: float = sum(map(mul, faded, [one.start for one in sightings]))
+    weighted = zip(faded, sightings, strict=True)
+    rises = sorted([(rise.loss, weight * rise.amount) for weight, one in weighted for rise in one.rises])
+    losses = [loss for loss, _ in rises]
+    percents = [100 * amount / base for amount in accumulate([more for _, more in rises], initial=amount)]
+    last = [at for at, (loss, after) in enumerate(zip(losses, [*losses[1:], None], strict=False)) if loss != after]
+    return Frontier([losses[at] for at in last], [percents[0], *[percents[at + 1] for at in last]])

@@ -37,9 +37,10 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     ladder = from_where_it_was_moved(policy, route, choose, seen.facts)
     moves = chance is not None and not seen.decision.instead_of and choice.model in ladder
     ways = turns_that_decide(policy, choose, estimate) if moves else ()
-    models = sorted(
-        open_models(seen.decision, choice.model, ladder) if ways else (choice.model,), key=charges.__getitem__
-    )
+    if not ways:
+        spent = amounts[choice.model]
+        return Sighting(seen.facts.tenant, amounts[target.of], spent, (), spent)
+    models = sorted(open_models(seen.decision, choice.model, ladder), key=charges.__getitem__)
     start, rises = _rises(models, [charges[model] / charges[target.of] for model in models], ways, amounts)
     return Sighting(seen.facts.tenant, amounts[target.of], amounts[start], rises, amounts[choice.model])
 
@@ -75,9 +76,11 @@ def turns_that_decide(policy: Policy, choose: Choose, estimate: Estimate) -> Seq
     As if the line had always been where it is put: solved on where its floor happens to be, a line would swing with the
     time for which floors are remembered.
     """
-    turns = {"freely": (estimate.p_good,), "never": (*estimate.earlier, estimate.p_good)[:1]}.get(
-        policy.may_move, (*estimate.earlier, estimate.p_good)
-    )
+    turns: Sequence[Mapping[str, float]] = (*estimate.earlier, estimate.p_good)
+    if policy.may_move == "freely":
+        turns = turns[-1:]
+    elif policy.may_move == "never":
+        turns = turns[:1]
     known = [chances(choose, policy.models, p_good) for p_good in turns]
     return [chance for chance in known if chance is not None]
 
@@ -98,9 +101,8 @@ def open_models(decision: Decision, chosen: str, ladder: Iterable[str]) -> Seque
 
 def _charges(policy: Policy, route: Route, models: Iterable[str], facts: Facts) -> Mapping[str, float]:
     """Micro-dollars for this request, by model."""
-    output = expected_output(facts.max_tokens)
-    prices = {name: price_of(route, policy.models[name]) for name in models}
-    return {name: charge(price, facts.tokens_for(name), output) for name, price in prices.items()}
+    output, known = expected_output(facts.max_tokens), policy.models
+    return {name: charge(price_of(route, known[name]), facts.tokens_for(name), output) for name in models}
 
 
 def _rises(

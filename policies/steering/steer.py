@@ -1,6 +1,7 @@
 """Where the line goes next, from what a window came to. In small steps, and none for small errors."""
 
 from collections.abc import Sequence
+from operator import mul
 
 import msgspec
 
@@ -83,9 +84,9 @@ def least_line(floor: Target, sightings: Sequence[Sighting], wanted: float) -> f
 
 def aim(target: Target, window: Sequence[Sighting]) -> float:
     """The percent to solve for: the target, less what was spent too much of late."""
-    weighted = list(zip(weights(len(window), DEBT_MEMORY), window, strict=True))
-    mean = sum([weight * one.base for weight, one in weighted]) / sum([weight for weight, _ in weighted])
-    owed = sum([weight * (one.spent - target.percent / 100 * one.base) for weight, one in weighted]) / mean
+    faded, share = weights(len(window), DEBT_MEMORY), target.percent / 100
+    mean: float = sum(map(mul, faded, [one.base for one in window])) / sum(faded)
+    owed: float = sum(map(mul, faded, [one.spent - share * one.base for one in window])) / mean
     repaid = min(100 * max(0.0, abs(owed) - FREE_DEBT) / REPAY_OVER, MOST_REPAID)
     return target.percent - repaid if owed > 0 else target.percent + repaid
 
@@ -106,6 +107,9 @@ def of_others(window: tuple[T, ...], tenant: str) -> tuple[T, ...]:
 
 
 def heaviest(window: Window) -> str:
+    tenants = {one.tenant for one in window}
+    if len(tenants) == 1:
+        return tenants.pop()
     recent: dict[str, float] = {}
     for weight, one in zip(weights(len(window), MEMORY), window, strict=True):
         recent[one.tenant] = recent.get(one.tenant, 0.0) + weight

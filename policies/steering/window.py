@@ -76,14 +76,17 @@ def take(window: tuple[T, ...], fresh: Iterable[T]) -> tuple[T, ...]:
     >>> len(take((), [one] * 2_000)), len(take((one,) * 400, [other] * 2_000))
     (500, 900)
     """
-    newest = list(_bounded([*window, *fresh]))[:SIZE]
-    return tuple(reversed(newest))
+    seen = [*window, *fresh]
+    too_many = {name: count - OF_ONE_TENANT for name, count in Counter([one.tenant for one in seen]).items()}
+    if max(too_many.values(), default=0) > 0:
+        seen = list(_bounded(seen, too_many))
+    return tuple(seen[-SIZE:])
 
 
-def _bounded(seen: list[T]) -> Iterator[T]:
-    """Newest first."""
-    count: Counter[str] = Counter()
-    for one in reversed(seen):
-        count[one.tenant] += 1
-        if count[one.tenant] <= OF_ONE_TENANT:
+def _bounded(seen: list[T], too_many: dict[str, int]) -> Iterator[T]:
+    """Without the oldest of each tenant, as many as there are too many of it."""
+    for one in seen:
+        if too_many[one.tenant] > 0:
+            too_many[one.tenant] -= 1
+        else:
             yield one
