@@ -8,7 +8,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -42,7 +42,14 @@ Batch = Mapping[str, tuple[list[Decided], list[Over]]]
 
 T = TypeVar("T")
 
-Turned = Mapping[str, tuple[Helm, Line]]
+
+class Turned(NamedTuple):
+    """One route after a look: what steering it remembers, its line, and what its last requests came to, in percent of the
+    target's reference."""
+
+    helm: Helm
+    line: Line
+    came_to: float | None
 
 
 class Lines:
@@ -57,6 +64,7 @@ class Lines:
         self._seen: dict[str, deque[Decided]] = {}
         self._settled: dict[str, deque[Over]] = {}
         self._helms: Mapping[str, Helm] = {}
+        self._came_to: Mapping[str, float | None] = {}
         self._woken = asyncio.Event()
 
     @property
@@ -77,7 +85,7 @@ class Lines:
 
     async def follow(self, in_force: Callable[[], Live], observer: Observer) -> None:
         """Redraw lines for as long as the process lives."""
-        tell(in_force().policy, self._helms, observer)
+        tell(in_force().policy, self._came_to, observer)
         while True:
             await self._woken.wait()
             self._woken.clear()
@@ -93,9 +101,10 @@ class Lines:
         policy = live.policy
         turned = await asyncio.to_thread(turn_all, policy, self._helms, self._take(), self._now())
         if live.policy is policy and in_force() is live:
-            self._helms = {**self._helms, **{route: helm for route, (helm, _) in turned.items()}}
-            live.redraw(redrawn(policy, {route: line for route, (_, line) in turned.items()}))
-            tell(live.policy, self._helms, observer)
+            self._helms = {**self._helms, **{route: one.helm for route, one in turned.items()}}
+            self._came_to = {**self._came_to, **{route: one.came_to for route, one in turned.items()}}
+            live.redraw(redrawn(policy, {route: one.line for route, one in turned.items()}))
+            tell(live.policy, self._came_to, observer)
 
     def carry(self, old: Policy, new: Policy) -> Policy:
         """`new`, with what was learnt under `old` as far as it still means the same."""
@@ -108,6 +117,8 @@ class Lines:
         self._seen.clear()
         self._settled.clear()
         self._helms = {route: helm for route, (helm, _) in kept.items()}
+        now = {place: choose for place, _, _, choose in steered(new)}
+        self._came_to = {place: came_to(now[place], helm) for place, helm in self._helms.items()}
         return redrawn(new, {route: line for route, (_, line) in kept.items()})
 
     def _take(self) -> Batch:
@@ -125,9 +136,9 @@ def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
     return len(waiting)
 
 
-def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float) -> Turned:
-    """The next helm and line of each route that adapts. A few milliseconds each."""
-    turned: dict[str, tuple[Helm, Line]] = {}
+def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float) -> Mapping[str, Turned]:
+    """Each route that adapts, one look later. A millisecond or two each."""
+    turned: dict[str, Turned] = {}
     for place, own_policy, route, choose in steered(policy):
         if not choose.adapts or place not in batch:
             continue
@@ -137,8 +148,13 @@ def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float
         over = [Settled(seen, told.microusd, used_of(told)) for seen, told in ours]
         paid = list(bills(own_policy, route, choose, over))
         helm, fresh = helms.get(place, Helm()), sights(own_policy, route, choose, own, paid)
-        turned[place] = turn(helm, choose, fresh, now=now, remember_s=own_policy.remember_s)
+        after, line = turn(helm, choose, fresh, now=now, remember_s=own_policy.remember_s)
+        turned[place] = Turned(after, line, came_to(choose, after))
     return turned
+
+
+def came_to(choose: Choose, helm: Helm) -> float | None:
+    return realised(choose.target, helm.window, helm.bills) if helm.window else None
 
 
 def steered(policy: Policy) -> Iterator[tuple[str, Policy, Route, Choose]]:
@@ -175,10 +191,8 @@ def place_of(arm: str, route: str) -> str:
     return f"{arm}/{route}" if arm else route
 
 
-def tell(policy: Policy, helms: Mapping[str, Helm], observer: Observer) -> None:
-    """What is to be held, by which line, and how well it is."""
+def tell(policy: Policy, known: Mapping[str, float | None], observer: Observer) -> None:
+    """What is to be held, by which line, and how well it is, as far as that is `known`."""
     for route in policy.routes:
         if route.choose is not None:
-            helm = helms.get(route.name, Helm())
-            came_to = realised(route.choose.target, helm.window, helm.bills) if helm.window else None
-            observer.steered(route.name, route.choose, came_to)
+            observer.steered(route.name, route.choose, known.get(route.name))
