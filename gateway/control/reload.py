@@ -5,11 +5,10 @@ policy that they began with.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-
-from watchfiles import awatch
 
 from gateway.house import Gateway
 from gateway.live.in_force import Live
@@ -18,11 +17,9 @@ from policies.shadows.plan import names_of
 
 log = logging.getLogger("turnout.policy")
 
-DEBOUNCE_MS = 100
-
-LOOK_MS = 1_000
-"""How often the file is looked at without being told: no event comes from the target of a link, from a folder that took
-another's place, or from most network file systems."""
+LOOK_S = 0.25
+"""How often the file is looked at. No event comes from the target of a link, from a folder that took another's place, or from
+most network file systems, so whoever listens for events has to look all the same."""
 
 
 Stamp = tuple[int, int, int]
@@ -71,20 +68,18 @@ class Reloader:
             reading.cancel()
 
     async def _watch(self, over: asyncio.Event) -> None:
-        """The folder, not the file: editors and volume mounts replace the file under its name."""
-        seen = await asyncio.to_thread(stamp_of, self._path)
+        """What changed is read when it has not changed for a look: it may be written piece by piece."""
+        before = read = await asyncio.to_thread(stamp_of, self._path)
         self.wake()
-        async for told in awatch(
-            self._path.parent,
-            debounce=DEBOUNCE_MS,
-            stop_event=over,
-            recursive=False,
-            rust_timeout=LOOK_MS,
-            yield_on_timeout=True,
-        ):
-            before, seen = seen, await asyncio.to_thread(stamp_of, self._path)
-            if told or seen != before:
+        while not over.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await over.wait()
+            found = await asyncio.to_thread(stamp_of, self._path)
+            if found == before != read:
+                read = found
                 self.wake()
+            before = found
 
     async def _read_when_woken(self) -> None:
         while True:
