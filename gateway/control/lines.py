@@ -103,7 +103,9 @@ class Lines:
         if live.policy is policy and in_force() is live:
             self._helms = {**self._helms, **{route: one.helm for route, one in turned.items()}}
             self._came_to = {**self._came_to, **{route: one.came_to for route, one in turned.items()}}
-            live.redraw(redrawn(policy, {route: one.line for route, one in turned.items()}))
+            drawn = {place: choose.line for place, _, _, choose in steered(policy)}
+            if moved := {route: one.line for route, one in turned.items() if one.line != drawn[route]}:
+                live.redraw(redrawn(policy, moved))
             tell(live.policy, self._came_to, observer)
 
     def carry(self, old: Policy, new: Policy) -> Policy:

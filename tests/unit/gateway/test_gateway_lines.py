@@ -120,6 +120,18 @@ async def test_what_was_learnt_outlives_a_reload_that_leaves_the_route_as_it_is(
     assert fresh.policy.hash == "b"
 
 
+async def test_a_line_that_stays_where_it_is_leaves_the_policy_as_it_is() -> None:
+    """What was found once for a policy need not be found again ten times a second."""
+    lines, live, told = Lines(now=lambda: 0.0), Live(rules(), {}), Told()
+    before = live.policy
+    ask(lines, live, EVERY)
+
+    await lines.look(lambda: live, told)
+
+    assert live.policy is before
+    assert told.lines[-1][:2] == ("default", 10.0)
+
+
 async def test_with_adapt_off_the_line_stays_where_the_file_put_it() -> None:
     lines, live, told = Lines(now=lambda: 0.0), Live(rules(adapts=False), {}), Told()
     ask(lines, live, 5 * AT_LEAST)
