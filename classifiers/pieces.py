@@ -8,7 +8,7 @@ from functools import lru_cache
 UNFINISHED = "##"
 _TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
 _MOST_CHARS = 100
-_REMEMBERED_WORDS = 1 << 15
+_REMEMBERED_WORDS = 1 << 13
 
 
 class WordPieces:

@@ -4,8 +4,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-MOST_NOTES = 100_000
-"""In this process: about 30 MB when full. The oldest go."""
+MOST_NOTES = 65_536
+"""In this process: 15 MB when full. The oldest go."""
 
 
 class Notes(Protocol):
