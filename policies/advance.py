@@ -7,7 +7,7 @@ who serves the client.
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -113,7 +113,7 @@ def begin(decision: Decision, resilience: Resilience) -> Progress:
     first = decision.steps[0]
     if isinstance(first, Reject):
         return Progress(step=None, rejected=first)
-    left = tuple([step for step in decision.steps[1 : resilience.attempts] if isinstance(step, Call)])
+    left = cast(tuple[Call, ...], decision.steps[1 : resilience.attempts])  # a Reject stands alone
     return Progress(step=first, left=left, retry_uncertain=resilience.retry_uncertain, hold=decision.hold)
 
 

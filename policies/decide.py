@@ -76,7 +76,7 @@ def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Dec
         artefact=estimate.artefact if route.choose is not None else "",
         hold=hold,
         unheld=unheld,
-        line=None if route.choose is None else route.choose.line,
+        line=offer.line,
         propensity=drawn.propensity,
         instead_of=best[0].model if drawn.model else "",
     )

@@ -133,8 +133,8 @@ def no_way(policy: Policy, facts: Facts, route: Route | None) -> Reject | None:
 def matching_route(policy: Policy, facts: Facts) -> Route | None:
     """The first route that matches. A concrete name only meets routes that honour it, and is honoured without one."""
     is_concrete = facts.requested != AUTO
-    for route in policy.routes:
-        if route.pins == is_concrete and route.matches(facts):
+    for route in policy.pinning if is_concrete else policy.choosing:
+        if route.matches(facts):
             return route
     return PINNED if is_concrete else None
 

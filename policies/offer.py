@@ -9,7 +9,7 @@ import msgspec
 
 from policies.catalogue import Model, Price
 from policies.decision import Dropped
-from policies.policy import Choose, Policy, Route
+from policies.policy import Choose, Line, Policy, Route
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """`asked` is the model that a route without a choice uses, `own` that or its ladder. `models` are those that may answer, in
     the order asked for; `outside` all others. `reference` is what exchange rates are reckoned by, and `loss` what a bad answer
     costs in units of what that charges. `level` ranks the models where cost decides among the route's own, its other fallbacks
-    after them. `told` says why the cheapest of them was chosen, with a place for the chance of each."""
+    after them. `told` says why the cheapest of them was chosen, with a place for the chance of each; `line` parts its tiers."""
 
     route: Route
     asked: str
@@ -34,6 +34,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     loss: float
     level: Mapping[str, int]
     told: str
+    line: Line | None
 
 
 def offer_of(policy: Policy, route: Route, asked: str, taken_to: str = "") -> Offer:
@@ -62,6 +63,7 @@ def _offer(policy: Policy, route: Route, asked: str, taken_to: str) -> Offer:
         loss=0.0 if choose is None else choose.loss_per_reference,
         level={**dict.fromkeys(own, 0), **{name: 1 + at for at, name in enumerate(spare)}},
         told="" if choose is None else told_of(choose),
+        line=None if choose is None else choose.line,
     )
 
 

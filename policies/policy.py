@@ -201,6 +201,16 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple([model for i, model in enumerate(found) if model not in found[:i]])
 
     @cached_property
+    def pinning(self) -> tuple[Route, ...]:
+        """The routes that a request meets which names its model."""
+        return tuple([route for route in self.routes if route.pins])
+
+    @cached_property
+    def choosing(self) -> tuple[Route, ...]:
+        """The routes that a request meets which names none."""
+        return tuple([route for route in self.routes if not route.pins])
+
+    @cached_property
     def offers(self) -> "dict[tuple[str, str, str], Offer]":
         """What its routes offer, as far as requests met them (`offer.offer_of`)."""
         return {}

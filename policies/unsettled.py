@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from policies.decide import first_choice
-from policies.estimates import Span
+from policies.estimates import Estimate, Span
 from policies.facts import Facts
 from policies.field import Field, field_of
 from policies.pickers.within_target import tiers
@@ -53,5 +53,8 @@ def is_open(field: Field, span: Span) -> bool:
 
 
 def parts(field: Field, span: Span, past: Past) -> bool:
-    low, high = [end if end.earlier == past else msgspec.structs.replace(end, earlier=past) for end in span]
-    return first_choice(field, low) != first_choice(field, high)
+    return first_choice(field, after(span.low, past)) != first_choice(field, after(span.high, past))
+
+
+def after(end: Estimate, past: Past) -> Estimate:
+    return end if end.earlier == past else msgspec.structs.replace(end, earlier=past)

@@ -49,7 +49,7 @@ def weigh(
     money = charge(rate, prompt_tokens, expected_output(facts.max_tokens))
     over, slow, held = compared(states, prompt_tokens, bounds, assumed)
     longest, crowd = best_held(states, held, over, bounds.spread_after) if any(held) else NOTHING_HELD
-    weighed = []
+    is_assumed, weighed = assumed > 0, []
     for at, state in enumerate(states):
         total, here, missing, slower = money, held[at], longest - held[at], slow[at]
         if here > 0:
@@ -58,8 +58,22 @@ def weigh(
             total += needless(exchange, rate, missing, crowd, line(state))
         if state.queued_tokens > 0 or slower != 1.0:
             total += waiting(exchange, state.queued_tokens, prompt_tokens - here, slower)
-        parts = here, assumed > 0, missing, crowd, slower
-        weighed.append(Weighed(name, state.replica, total, state.running, over[at], offered, state, *parts))
+        weighed.append(
+            Weighed(
+                name,
+                state.replica,
+                total,
+                state.running,
+                over[at],
+                offered,
+                state,
+                here,
+                is_assumed,
+                missing,
+                crowd,
+                slower,
+            )
+        )
     return weighed
 
 

@@ -1,6 +1,6 @@
 """All candidates in the order in which they are to be asked: preference, then load bounds, then expected cost."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -34,6 +34,7 @@ NO_LOSSES: Mapping[str, float] = {}
 """Expected of bad answers, by model, in micro-dollars."""
 
 Place = tuple[int, bool, float, float, int]
+"""What orders a candidate, and last where it stands among all, which tells none from another."""
 
 Best = tuple[bool, float]
 """Of the replicas of a model: whether all of them are overloaded, and the least cost of those that count."""
@@ -43,20 +44,24 @@ def in_order(
     weighed: Sequence[Weighed], preference: Mapping[str, int], key: str, losses: Mapping[str, float] = NO_LOSSES
 ) -> list[Weighed]:
     """Lowest first. Equal cost: the lower load, then a stable draw for `key`."""
-    places = sorted(places_of(weighed, preference, losses))
-    for at in range(1, len(places)):
-        if places[at - 1][:-1] == places[at][:-1]:
-            places.sort(key=lambda place: (place[:-1], -rank(key, weighed[place[-1]].replica)))
-            break
+    places: list[Place] = []
+    for at, w in enumerate(weighed):
+        cost = w.microusd + losses.get(w.model, 0.0)
+        places.append((preference[w.model], w.is_overloaded, cost, w.load, at))
+    places.sort()
+    if has_ties(places):
+        places.sort(key=lambda place: (place[:-1], -rank(key, weighed[place[-1]].replica)))
     return [weighed[place[-1]] for place in places]
 
 
-def places_of(
-    weighed: Sequence[Weighed], preference: Mapping[str, int], losses: Mapping[str, float]
-) -> Iterator[Place]:
-    """What orders the candidates; where each stands in `weighed` is last, and tells none from another."""
-    for at, w in enumerate(weighed):
-        yield preference[w.model], w.is_overloaded, w.microusd + losses.get(w.model, 0.0), w.load, at
+def has_ties(places: Sequence[Place]) -> bool:
+    """Whether two neighbours differ in nothing but where they stood."""
+    before = None
+    for place in places:
+        if before is not None and place[2] == before[2] and place[:-1] == before[:-1]:
+            return True
+        before = place
+    return False
 
 
 def bests_of(weighed: Iterable[Weighed]) -> Mapping[str, Best]:

@@ -68,7 +68,7 @@ def by_difficulty(
     known = () if is_first else known_places(policy, choose, facts, estimate, place)
     chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
     if not known:
-        return Preference(alike(offer, taken), chance) if chance is not None else unsure(choose, 0, estimate)
+        return unsure(choose, 0, estimate) if chance is None else Preference(alike(offer, taken), chance)
     may_move = bound(policy.may_move, place)
     home = place_of_home(may_move, known)
     found = from_home(may_move, policy.stay_with, choose, chance, estimate, home)
