@@ -4,7 +4,8 @@ mostly joined: it is made on the event loop, and must not hold it up. Tests hold
 
 from typing import NamedTuple
 
-from gateway.telemetry import names
+from gateway.telemetry import words
+from gateway.telemetry.metric import Metric, prometheus_label, prometheus_name
 
 BEYOND = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
@@ -21,13 +22,14 @@ class Exemplar(NamedTuple):
     at: float
 
 
-def opening(metric: names.Metric, *, openmetrics: bool) -> str:
+def opening(metric: Metric, *, openmetrics: bool) -> str:
     """
-    >>> opening(names.IN_FLIGHT, openmetrics=True)
+    >>> from gateway.telemetry.instruments import IN_FLIGHT
+    >>> opening(IN_FLIGHT, openmetrics=True)
     '# HELP http_server_active_requests How many requests are being answered?\\n# TYPE http_server_active_requests gauge\\n'
     """
     has_total = metric.kind == "counter" and not openmetrics
-    name = names.prometheus_name(metric) + ("_total" if has_total else "")
+    name = prometheus_name(metric) + ("_total" if has_total else "")
     return f"# HELP {name} {metric.question}\n# TYPE {name} {metric.kind}\n"
 
 
@@ -38,14 +40,14 @@ def line(head: str, number: float, exemplar: Exemplar | None) -> str:
     """
     if exemplar is None:
         return f"{head}{written(number)}\n"
-    beside = f'{{{names.EXEMPLAR}="{exemplar.trace_id}"}} {written(exemplar.amount)} {exemplar.at}'
+    beside = f'{{{words.EXEMPLAR}="{exemplar.trace_id}"}} {written(exemplar.amount)} {exemplar.at}'
     return f"{head}{written(number)} # {beside}\n"
 
 
-def heads(metric: names.Metric, values: tuple[str, ...]) -> tuple[str, ...]:
+def heads(metric: Metric, values: tuple[str, ...]) -> tuple[str, ...]:
     """What stands before the values of one label set: one line, or those of a histogram: its buckets, count and sum."""
-    name = names.prometheus_name(metric)
-    labels = dict(zip(map(names.prometheus_label, metric.labels), values, strict=True))
+    name = prometheus_name(metric)
+    labels = dict(zip(map(prometheus_label, metric.labels), values, strict=True))
     if metric.kind != "histogram":
         return (f"{name}{'_total' if metric.kind == 'counter' else ''}{braced(labels)} ",)
     ends = [*map(as_go_writes, metric.buckets), "+Inf"]

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Collection, Iterable
 
-from gateway.telemetry import names
+from gateway.telemetry import words
+from gateway.telemetry.metric import Label
 
 PLACE = re.compile(r"[\w.:\[\]-]{1,200}")
 
@@ -21,8 +22,8 @@ class Labels:
 
     def __init__(self) -> None:
         self._known: dict[str, set[str]] = {kind: set() for kind in SETS}
-        self._known["routes"].add(names.NONE)
-        self._known["models"].add(names.NONE)
+        self._known["routes"].add(words.NONE)
+        self._known["models"].add(words.NONE)
 
     def learn(self, kind: str, fresh: Iterable[str]) -> None:
         """Names of a policy that came into force, of one of SETS."""
@@ -31,16 +32,16 @@ class Labels:
         known.update([name for name in fresh if name not in known][:room])
 
     def name(self, kind: str, name: str) -> str:
-        return name if name in self._known[kind] else names.OTHER
+        return name if name in self._known[kind] else words.OTHER
 
     def replica(self, name: str) -> str:
         """Host and port of its address, which say enough."""
         known, shown = self._known["replicas"], place_of(name)
         if len(known) < MAX_REPLICAS:
             known.add(shown)
-        return shown if shown in known else names.OTHER
+        return shown if shown in known else words.OTHER
 
-    def values(self, label: names.Label) -> Collection[str]:
+    def values(self, label: Label) -> Collection[str]:
         return self._known[label.of_policy] if label.of_policy else label.values
 
 
@@ -50,4 +51,4 @@ def place_of(replica: str) -> str:
     ('10.0.0.1:8000', 'in-process:small', 'other')
     """
     place = replica.partition("//")[2].partition("/")[0] if "//" in replica else replica
-    return place if PLACE.fullmatch(place) else names.OTHER
+    return place if PLACE.fullmatch(place) else words.OTHER

@@ -10,9 +10,10 @@ from backends.messages import Usage
 from gateway.budgets.told import Budgeted
 from gateway.request.hedged import Hedged
 from gateway.request.settlement import Settlement
-from gateway.telemetry import names
+from gateway.telemetry import instruments, words
 from gateway.telemetry.cells import Attempted, Ended, Reused, Used
 from gateway.telemetry.labels import Labels
+from gateway.telemetry.metric import BY_REPLICA
 from gateway.telemetry.outcome import outcome
 from gateway.telemetry.series import Series
 from policies.decision import Call
@@ -33,19 +34,19 @@ C = TypeVar("C")
 
 
 class Metrics:
-    """Every metric of `names.METRICS`. Values that the policy in force does not name count as `other`.
+    """Every metric of `instruments.METRICS`. Values that the policy in force does not name count as `other`.
 
     Names of earlier policies keep their series, so counters never run backwards.
     """
 
     def __init__(self) -> None:
-        self._series = {metric: Series(metric) for metric in names.METRICS}
+        self._series = {metric: Series(metric) for metric in instruments.METRICS}
         self._from_any_thread = Lock()
         self._labels = Labels()
         self._seed()
-        self._in_flight = self._series[names.IN_FLIGHT].number()
-        self._deciding = self._series[names.DECISION_DURATION].spread()
-        self._estimates = {said: self._series[names.ESTIMATE_COUNT].number(said) for said in names.ESTIMATES}
+        self._in_flight = self._series[instruments.IN_FLIGHT].number()
+        self._deciding = self._series[instruments.DECISION_DURATION].spread()
+        self._estimates = {said: self._series[instruments.ESTIMATE_COUNT].number(said) for said in words.ESTIMATES}
         self._ended: dict[tuple[str, str, str], Ended] = {}
         self._attempted: dict[str, Attempted] = {}
         self._reused: dict[tuple[str, str], Reused] = {}
@@ -71,25 +72,25 @@ class Metrics:
         named = (("experiments", [experiment.name for experiment in tried]), ("variants", variants))
         for kind, fresh in (("routes", routes), ("models", models), ("shadows", shadows), ("budgets", budgets), *named):
             self._labels.learn(kind, fresh)
-        self._series[names.POLICY_INFO].only(policy_hash)
-        self._series[names.RELOAD_COUNT].record(1, "ok")
+        self._series[instruments.POLICY_INFO].only(policy_hash)
+        self._series[instruments.RELOAD_COUNT].record(1, "ok")
         self._seed()
 
     def policy_refused(self) -> None:
-        self._series[names.RELOAD_COUNT].record(1, "failed")
+        self._series[instruments.RELOAD_COUNT].record(1, "failed")
 
     def steered(self, route: str, choose: Choose, realised: float | None) -> None:
         label = self._labels.name("routes", route)
-        self._series[names.LINE].show(choose.line.loss, label)
-        self._series[names.TARGET].show(choose.target.percent, label)
+        self._series[instruments.LINE].show(choose.line.loss, label)
+        self._series[instruments.TARGET].show(choose.target.percent, label)
         if realised is not None:
-            self._series[names.REALISED].show(realised, label)
+            self._series[instruments.REALISED].show(realised, label)
 
     def arrived(self) -> None:
         self._in_flight.value += 1
 
     def decided(self, decision_us: int | None, estimated: str | None) -> None:
-        """`estimated` is one of `names.ESTIMATES`, or None when no estimate was asked for."""
+        """`estimated` is one of `words.ESTIMATES`, or None when no estimate was asked for."""
         if decision_us is not None:
             self._deciding.record(decision_us / 1e6)
         if estimated is not None:
@@ -111,8 +112,8 @@ class Metrics:
         if first_content_s is not None:
             cells.first_chunk.record(first_content_s)
         if error_kind and error_kind != "cancelled":
-            kind = error_kind if error_kind in names.KINDS else names.OTHER
-            self._series[names.UPSTREAM_ERRORS].record(1, self._labels.name("models", call.model), kind)
+            kind = error_kind if error_kind in words.KINDS else words.OTHER
+            self._series[instruments.UPSTREAM_ERRORS].record(1, self._labels.name("models", call.model), kind)
         if usage is not None and predicted_tokens is not None:
             found = self._reused.get((call.model, call.replica)) or self._reuse_at(call)
             found.predicted.value += predicted_tokens
@@ -121,8 +122,8 @@ class Metrics:
     def settled(self, settlement: Settlement, trace_id: str = "") -> None:
         """`trace_id` of its trace, if that was kept."""
         decision, answered_by = settlement.decision, settlement.answered_by
-        route = decision.route if decision is not None else names.NONE
-        model, ended = answered_by.model if answered_by is not None else names.NONE, outcome(settlement)
+        route = decision.route if decision is not None else words.NONE
+        model, ended = answered_by.model if answered_by is not None else words.NONE, outcome(settlement)
         cells = self._ended.get((route, model, ended)) or self._ends_at(route, model, ended)
         self._in_flight.value -= 1
         cells.requests.value += 1
@@ -138,7 +139,7 @@ class Metrics:
         if settlement.judgement:
             self.judged(settlement)
         if settlement.unretried:
-            self._series[names.UNRETRIED].record(1, self._labels.name("routes", route))
+            self._series[instruments.UNRETRIED].record(1, self._labels.name("routes", route))
         if settlement.hedged is not None:
             self._hedged(settlement.hedged)
         if settlement.budgeted is not None:
@@ -147,7 +148,7 @@ class Metrics:
             for found in decision.assignments:
                 self._tried(found, settlement, ended)
 
-    def _ends_at(self, route: str, model: str, ended: names.Outcome) -> Ended:
+    def _ends_at(self, route: str, model: str, ended: words.Outcome) -> Ended:
         known = self._labels.name("routes", route), self._labels.name("models", model)
         return kept(
             self._ended, (route, model, ended), Ended(self._series, *known, ended), is_known=known == (route, model)
@@ -159,65 +160,65 @@ class Metrics:
 
     def _reuse_at(self, call: Call) -> Reused:
         model = self._labels.name("models", call.model)
-        replica = names.OTHER if model == names.OTHER else self._labels.replica(call.replica)
-        found, is_known = Reused(self._series, model, replica), names.OTHER not in {model, replica}
+        replica = words.OTHER if model == words.OTHER else self._labels.replica(call.replica)
+        found, is_known = Reused(self._series, model, replica), words.OTHER not in {model, replica}
         return kept(self._reused, (call.model, call.replica), found, is_known=is_known)
 
     def _tried(self, found: Assignment, settlement: Settlement, ended: str) -> None:
         labels = self._labels.name("experiments", found.experiment), self._labels.name("variants", found.variant)
-        self._series[names.TRIED].record(1, *labels, ended)
+        self._series[instruments.TRIED].record(1, *labels, ended)
         if settlement.microusd:
-            self._series[names.TRIED_SPEND].record(settlement.microusd, *labels)
+            self._series[instruments.TRIED_SPEND].record(settlement.microusd, *labels)
         if settlement.ttft_ms is not None:
-            self._series[names.TRIED_TTFT].record(settlement.ttft_ms / 1e3, *labels)
+            self._series[instruments.TRIED_TTFT].record(settlement.ttft_ms / 1e3, *labels)
 
     def _hedged(self, told: Hedged) -> None:
         model = self._labels.name("models", told.second.model)
-        self._series[names.HEDGES].record(1, model, told.result)
+        self._series[instruments.HEDGES].record(1, model, told.result)
         if told.usage is not None:
-            self._series[names.HEDGE_SPEND].record(told.microusd, model)
+            self._series[instruments.HEDGE_SPEND].record(told.microusd, model)
             self._used(told.usage, model)
 
     def _budgeted(self, told: Budgeted) -> None:
-        self._series[names.RESERVED].record(1, told.result, told.by)
+        self._series[instruments.RESERVED].record(1, told.result, told.by)
         for budget, share in told.taken.items():
-            self._series[names.BUDGET_TAKEN].show(100 * share, self._labels.name("budgets", budget))
+            self._series[instruments.BUDGET_TAKEN].show(100 * share, self._labels.name("budgets", budget))
         if told.spent:
-            self._series[names.TURNED_AWAY].record(1, self._labels.name("budgets", told.spent), told.result)
+            self._series[instruments.TURNED_AWAY].record(1, self._labels.name("budgets", told.spent), told.result)
 
     def judged(self, settlement: Settlement) -> None:
         """An answer that was held back: what became of it, and what was given up."""
-        route = self._labels.name("routes", settlement.decision.route if settlement.decision else names.NONE)
-        self._series[names.ANSWERS_JUDGED].record(1, route, settlement.judgement)
+        route = self._labels.name("routes", settlement.decision.route if settlement.decision else words.NONE)
+        self._series[instruments.ANSWERS_JUDGED].record(1, route, settlement.judgement)
         if settlement.beside is not None and settlement.beside_usage is not None:
             self._used(settlement.beside_usage, self._labels.name("models", settlement.beside.model))
         gave_up = settlement.abandoned_by
         if gave_up is not None and settlement.abandoned is not None:
             model = self._labels.name("models", gave_up.model)
-            self._series[names.ABANDONED_SPEND].record(settlement.abandoned_microusd, route, model)
+            self._series[instruments.ABANDONED_SPEND].record(settlement.abandoned_microusd, route, model)
             self._used(settlement.abandoned, model)
 
     def shadow_ended(self, shadow: str, result: str) -> None:
         """`result` is one of `gateway.shadows.chapter.RESULTS`."""
-        self._series[names.SHADOWED].record(1, self._labels.name("shadows", shadow), result)
+        self._series[instruments.SHADOWED].record(1, self._labels.name("shadows", shadow), result)
 
     def shadow_asked(self, shadow: str, took_s: float, microusd: int) -> None:
         label = self._labels.name("shadows", shadow)
-        self._series[names.SHADOW_DURATION].record(took_s, label)
+        self._series[instruments.SHADOW_DURATION].record(took_s, label)
         if microusd:
-            self._series[names.SHADOW_SPEND].record(microusd, label)
+            self._series[instruments.SHADOW_SPEND].record(microusd, label)
 
     def dropped(self, signal: str, count: int) -> None:
-        """`signal` is one of `names.SIGNALS`. The one metric that other threads count."""
+        """`signal` is one of `words.SIGNALS`. The one metric that other threads count."""
         with self._from_any_thread:
-            self._series[names.TELEMETRY_DROPPED].record(count, signal)
+            self._series[instruments.TELEMETRY_DROPPED].record(count, signal)
 
     def _used(self, usage: Usage, model: str) -> None:
         use(Used(self._series, model), usage)
 
     def _seed(self) -> None:
         for metric, series in self._series.items():
-            if (metric.kind != "gauge" or not metric.labels) and names.BY_REPLICA not in metric.labels:
+            if (metric.kind != "gauge" or not metric.labels) and BY_REPLICA not in metric.labels:
                 choices = [self._labels.values(label) for label in metric.labels]
                 if prod(map(len, choices)) <= MAX_SEEDED:
                     series.seed(product(*choices))

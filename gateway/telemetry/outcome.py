@@ -1,11 +1,11 @@
 """How a request ended, in the closed set that metrics, spans and logs share."""
 
 from gateway.request.settlement import Settlement
-from gateway.telemetry.names import Outcome
+from gateway.telemetry.words import Outcome
 
 
 def outcome(settlement: Settlement) -> Outcome:
-    """One of `names.OUTCOMES`; `cut` when an error came after content had left."""
+    """One of `words.OUTCOMES`; `cut` when an error came after content had left."""
     if settlement.end in ("cancelled", "rejected"):
         return settlement.end
     if settlement.end == "error":

@@ -11,8 +11,8 @@ from opentelemetry.trace import SpanContext, TraceState
 
 from gateway.request.settlement import Settlement
 from gateway.telemetry.context import with_threshold
-from gateway.telemetry.names import Kept
 from gateway.telemetry.outcome import outcome
+from gateway.telemetry.words import Kept
 from policies.decision import Decision
 
 EVERY = 1 << 56

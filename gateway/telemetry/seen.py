@@ -18,9 +18,9 @@ from gateway.telemetry.baggage import BAGGAGE, Baggage
 from gateway.telemetry.context import Onward
 from gateway.telemetry.gather import Gathered
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.names import Kept, Link
 from gateway.telemetry.shadows import LiveShadow, ShadowTrace
 from gateway.telemetry.traces import MOST_ATTEMPTS, NO_STATE, Tracing
+from gateway.telemetry.words import Kept, Link
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts

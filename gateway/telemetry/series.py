@@ -5,8 +5,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from gateway.telemetry import names
+from gateway.telemetry import words
 from gateway.telemetry.exposition import Exemplar, heads, line, opening
+from gateway.telemetry.metric import Metric
 
 MAX_SERIES = 1_000
 """Label sets of one metric. A further one is counted under `other` in every label."""
@@ -64,9 +65,9 @@ class Series:
     Of one thread: whoever counts from another one takes a lock of his own.
     """
 
-    def __init__(self, metric: names.Metric) -> None:
+    def __init__(self, metric: Metric) -> None:
         self._metric = metric
-        self._others = (names.OTHER,) * len(metric.labels)
+        self._others = (words.OTHER,) * len(metric.labels)
         self._cells: dict[tuple[str, ...], Number | Spread] = {}
         self._heads: dict[tuple[str, ...], tuple[str, ...]] = {}
         if not metric.labels:

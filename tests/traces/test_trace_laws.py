@@ -11,7 +11,7 @@ from traces.test_golden_traces import holds_together
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
-from gateway.telemetry import names
+from gateway.telemetry import names, words
 from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
 from gateway.telemetry.exporters import SpanExports
@@ -30,7 +30,7 @@ DECISION = Decision(steps=CALLS, route="r", reason="because", policy_hash="h")
 STEPS = st.one_of(
     st.tuples(st.just("ask"), st.sampled_from(CALLS)),
     st.tuples(st.just("speak"), st.integers(0, 3)),
-    st.tuples(st.just("end"), st.tuples(st.integers(0, 3), st.sampled_from(["", "cancelled", *names.KINDS]))),
+    st.tuples(st.just("end"), st.tuples(st.integers(0, 3), st.sampled_from(["", "cancelled", *words.KINDS]))),
     st.tuples(st.just("decide"), st.none()),
 )
 ENDS = st.sampled_from(["stop", "length", "cancelled", "error", "rejected"])

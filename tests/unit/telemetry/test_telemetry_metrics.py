@@ -13,8 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, estimate, facts, open_world, settlement
 
 from backends.messages import Usage
-from gateway.telemetry import names
+from gateway.telemetry import instruments, names, words
 from gateway.telemetry.labels import MAX_NAMES
+from gateway.telemetry.metric import prometheus_label, prometheus_name
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.series import MAX_SERIES
 from policies.decision import Call, Decision
@@ -80,7 +81,7 @@ def test_an_attempt_that_nobody_ended_is_counted_when_the_request_is_over(world)
     assert world.metric("router_attempts_total", gen_ai_request_model="large") == 1
     assert all(
         world.metric("router_upstream_errors_total", gen_ai_request_model="large", error_type=kind) == 0
-        for kind in names.KINDS
+        for kind in words.KINDS
     )
 
 
@@ -136,7 +137,7 @@ def test_a_stream_has_the_time_of_each_token_after_the_first(world):
 
 
 def test_buckets_are_those_of_the_conventions():
-    by_name = {metric.name: metric.buckets for metric in names.METRICS}
+    by_name = {metric.name: metric.buckets for metric in instruments.METRICS}
 
     assert by_name["gen_ai.client.inference.duration"][0] == 0.01
     assert by_name["gen_ai.client.inference.duration"][-1] == pytest.approx(81.92)
@@ -185,12 +186,11 @@ def test_the_page_is_what_a_scraper_reads_and_has_every_named_metric(world):
         family.name: family for family in text_string_to_metric_families(world.observer.metrics_page().decode())
     }
 
-    for metric in names.METRICS:
-        family = families[names.prometheus_name(metric)]
+    for metric in instruments.METRICS:
+        family = families[prometheus_name(metric)]
         assert (family.type, family.documentation) == (metric.kind, metric.question)
         assert all(
-            set(sample.labels) - {"le"} == {names.prometheus_label(x) for x in metric.labels}
-            for sample in family.samples
+            set(sample.labels) - {"le"} == {prometheus_label(x) for x in metric.labels} for sample in family.samples
         )
 
 
@@ -233,11 +233,15 @@ class Read:
 
 
 def test_every_name_is_written_once_and_asks_one_question():
-    constants = [value for key, value in vars(names).items() if key.isupper() and isinstance(value, str)]
+    constants = [
+        value for key, value in [*vars(names).items(), *vars(words).items()] if key.isupper() and isinstance(value, str)
+    ]
 
     assert len(set(constants)) == len(constants)
-    assert len({metric.name for metric in names.METRICS}) == len(names.METRICS)
-    assert all(metric.question.endswith("?") for metric in names.METRICS)
+    assert len({metric.name for metric in instruments.METRICS}) == len(instruments.METRICS)
+    assert all(metric.question.endswith("?") for metric in instruments.METRICS)
     assert all(
-        label.values or label.of_policy or label.name == names.POLICY_HASH for m in names.METRICS for label in m.labels
+        label.values or label.of_policy or label.name == names.POLICY_HASH
+        for m in instruments.METRICS
+        for label in m.labels
     )
