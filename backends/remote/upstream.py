@@ -63,6 +63,7 @@ class RemoteUpstream:
         self._running = 0
         self._queued_tokens = 0
         self._why_not = ""
+        self._said = Load()
 
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
         blocks = prefix_blocks(request, self._serves, salt)
@@ -79,13 +80,14 @@ class RemoteUpstream:
         return None if self._knows is None else self._knows(prepared)
 
     def load(self) -> Load:
-        """What this process has in flight here; `queued_tokens` are of prompts that no content has answered yet."""
-        return Load(
-            ready=not self._why_not,
-            why_not=self._why_not,
-            queued_tokens=self._queued_tokens,
-            running=self._running,
-        )
+        """What this process has in flight here; `queued_tokens` are of prompts that no content has answered yet. The same value
+        again until that changes."""
+        said, running, queued = self._said, self._running, self._queued_tokens
+        if said.running == running and said.queued_tokens == queued and said.why_not == self._why_not:
+            return said
+        why_not = self._why_not
+        self._said = Load(ready=not why_not, why_not=why_not, queued_tokens=queued, running=running)
+        return self._said
 
     async def probe(self, within_s: float) -> Load:
         """Ask the server whether it is ready, and remember the answer for `load`."""

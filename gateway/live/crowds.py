@@ -20,18 +20,21 @@ class Crowds:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def come(self, blocks: Sequence[bytes]) -> tuple[bytes, ...]:
+    def come(self, blocks: Sequence[bytes]) -> Sequence[bytes]:
         """A prompt of these blocks is sent. What is returned is to be given to `go`, once."""
-        marks = landmarks(blocks)
+        marks, counts = landmarks(blocks), self._counts
         for mark in marks:
-            self._counts[mark] = self._counts.get(mark, 0) + 1
+            counts[mark] = counts.get(mark, 0) + 1
         return marks
 
     def go(self, marks: Sequence[bytes]) -> None:
+        counts = self._counts
         for mark in marks:
-            self._counts[mark] -= 1
-            if self._counts[mark] <= 0:
-                del self._counts[mark]
+            left = counts[mark] - 1
+            if left:
+                counts[mark] = left
+            else:
+                del counts[mark]
 
     def alike(self, blocks: Sequence[bytes], depth: int) -> int:
         """How many are under way that begin like the first `depth` of `blocks` (as far as the landmark of that depth).

@@ -1,7 +1,7 @@
 """What is in force: one policy and the replicas built for it, read once by a request and kept until it ends."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from backends.upstream import Upstream
@@ -34,6 +34,29 @@ class Estimates(Protocol):
         ...
 
 
+class Group:
+    """The replicas of one model, and what follows from who they are: whether it matters which of them is asked, or may matter
+    when more are found (`has_choice`); whether the model's tokenizer reads its prompts here (`tokenises`); and who tells
+    where prompts lie in words for other gateways."""
+
+    __slots__ = ("has_choice", "markers", "names", "replicas", "tokenises")
+
+    def __init__(self, replicas: tuple[Replica, ...]) -> None:
+        first = replicas[0] if replicas else None
+        self.replicas = replicas
+        self.names = tuple([replica.name for replica in replicas])
+        self.has_choice = first is not None and not first.is_local and (len(replicas) > 1 or first.is_found)
+        self.tokenises = first is not None and (first.is_local or first.hear is not None)
+        self.markers = tuple([replica.marker for replica in replicas if replica.marker is not None])
+
+    @property
+    def reader(self) -> Replica | None:
+        """Who measures prompts, where their length in tokens, their prefix, or the salt that keeps them apart, is of use."""
+        if not (self.has_choice or self.tokenises) or self.replicas[0].upstream is None:
+            return None
+        return self.replicas[0]
+
+
 class Live:
     """A policy with its replicas. Replaced as a whole, and closed when its last request has ended; until then nothing
     changes but the lines of its routes, and the replicas of models whose replicas are found."""
@@ -50,6 +73,8 @@ class Live:
         a variant changes nothing of a model they have the same replicas."""
         self.policy = policy
         self.replicas = dict(replicas)
+        self.groups = {model: Group(group) for model, group in replicas.items()}
+        self._models = tuple(self.groups)
         self.estimator = estimator
         self.arms = dict(arms or {})
         self._let_go = let_go
@@ -76,6 +101,10 @@ class Live:
 
     def _own(self) -> Iterator[Replica]:
         return (replica for group in self.replicas.values() for replica in group)
+
+    def asked(self, model: str) -> Sequence[str]:
+        """The models that may answer, by what the client asks for."""
+        return (model,) if model in self.groups else self._models
 
     def replica(self, call: Call) -> Replica:
         return self._by_call[call.model, call.replica]
@@ -106,6 +135,7 @@ class Live:
         for gone in [replica for replica in before if replica not in found]:
             self._departed[gone] = gone.clock() + self.policy.resilience.total_s + LINGER_S
         self.replicas[model] = found
+        self.groups[model] = Group(found)
 
     def departed(self, model: str, name: str) -> Replica | None:
         """Who left and is not closed yet: it may have work of ours, and all that is known of it."""

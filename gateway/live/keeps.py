@@ -44,12 +44,14 @@ def kind_of(tokens: int) -> int:
 
 
 class Keeps:
-    """Of one replica. Servers that have never told of a cached token are taken at no word: they may not count them."""
+    """Of one replica. Servers that have never told of a cached token are taken at no word: they may not count them. `doubts`:
+    of some kind of prompts not all that was sent is believed to be there."""
 
-    __slots__ = ("_all", "_kinds", "_misses", "_tells", "ttl_s")
+    __slots__ = ("_all", "_kinds", "_misses", "_tells", "doubts", "ttl_s")
 
     def __init__(self) -> None:
         self.ttl_s = CONFIRMED_TTL_S
+        self.doubts = False
         self._tells = False
         self._misses = 0
         self._all = Sums()
@@ -87,7 +89,11 @@ class Keeps:
 
     def _count(self, predicted: int, reused: int) -> None:
         self._all.add(predicted, reused)
-        self._kinds.setdefault(kind_of(predicted), Sums()).add(predicted, reused)
+        kind = self._kinds.setdefault(kind_of(predicted), Sums())
+        was_sure = kind.is_sure
+        kind.add(predicted, reused)
+        if kind.is_sure is not was_sure:
+            self.doubts = not all(sums.is_sure for sums in self._kinds.values())
         weight, share = min(MOST_WEIGHT, predicted / self._all.average), reused / predicted
         wanted_s = self.ttl_s * RISES ** (weight * share) * FALLS ** (weight * (1 - share))
         self.ttl_s = min(max(wanted_s, SHORTEST_S), MAX_TTL_S)

@@ -15,12 +15,14 @@ REMEMBERED = 32
 
 
 class Prefills:
-    """Of one process's own prompts. Instants are in seconds, of a clock that does not go back."""
+    """Of one process's own prompts. Instants are in seconds, of a clock that does not go back. `oldest_tokens` are of the
+    prompt that waits longest, 0 where none does."""
 
-    __slots__ = ("_began_at", "_left", "_numbers", "_speeds", "_waiting", "tokens_per_s")
+    __slots__ = ("_began_at", "_left", "_numbers", "_speeds", "_waiting", "oldest_tokens", "tokens_per_s")
 
     def __init__(self) -> None:
         self.tokens_per_s = 0.0
+        self.oldest_tokens = 0
         self._speeds: deque[float] = deque(maxlen=REMEMBERED)
         self._waiting: OrderedDict[int, tuple[int, int, float]] = OrderedDict()
         self._numbers = 0
@@ -31,8 +33,8 @@ class Prefills:
         return len(self._waiting)
 
     def come(self, tokens: int, now: float, others: int = 0) -> int:
-        """A prompt of which so many tokens are to be computed, behind `others` of other gateways. Its number is to be given
-        to `go`, once.
+        """A prompt of which so many tokens are to be computed, behind `others` of other gateways. Its number, from 1 on, is to
+        be given to `go`, once.
 
         >>> prefills = Prefills()
         >>> first = prefills.come(1_000, now=10.0)
@@ -42,28 +44,31 @@ class Prefills:
         >>> prefills.computed(21.0), prefills.computed(30.0)
         (2000, 4000)
         """
+        ahead = tokens + others
         if not self._waiting:
-            self._began_at = now
-        ahead = self._left - self.computed(now) + tokens + others
-        self._numbers += 1
-        self._waiting[self._numbers] = tokens, ahead, now
+            self._began_at, self.oldest_tokens = now, tokens
+        else:
+            ahead += self._left - self.computed(now)
+        self._numbers = number = self._numbers + 1
+        self._waiting[number] = tokens, ahead, now
         self._left += tokens
-        return self._numbers
+        return number
 
     def go(self, number: int, now: float, *, spoke: bool) -> None:
         """`spoke`: its first token is here, so its wait tells how fast the replica is."""
-        is_oldest = number == next(iter(self._waiting))
-        tokens, ahead, came_at = self._waiting.pop(number)
+        waiting = self._waiting
+        is_oldest = number == next(iter(waiting))
+        tokens, ahead, came_at = waiting.pop(number)
         self._left -= tokens
         if is_oldest:
             self._began_at = now
+            self.oldest_tokens = waiting[next(iter(waiting))][0] if waiting else 0
         if spoke and ahead >= WORTH_TOKENS and now > came_at:
             self._speeds.append(ahead / (now - came_at))
             self.tokens_per_s = median(self._speeds)
 
     def computed(self, now: float) -> int:
         """Tokens of the oldest prompt that are taken to be computed by now: none while the speed is not known."""
-        if not self._waiting or not self.tokens_per_s:
+        if not self.oldest_tokens or not self.tokens_per_s:
             return 0
-        tokens, _, _ = next(iter(self._waiting.values()))
-        return min(tokens, round((now - self._began_at) * self.tokens_per_s))
+        return min(self.oldest_tokens, round((now - self._began_at) * self.tokens_per_s))

@@ -36,6 +36,7 @@ def remote_replica(model: Model, at: str, key: Key | None, transport: Transport)
     )
     if model.events is None:
         server = opening()
+        replica.reads_as = model.serves or model.name
     else:
         cache = VllmCache(model.serves, publisher_of(model, at, model.events))
         server = opening(heeds=cache.heed, knows=cache.resident_tokens)

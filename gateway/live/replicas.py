@@ -5,9 +5,11 @@ the ones before it.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from backends.upstream import Load, Prepared, Upstream
 from gateway.live.crowds import Crowds
@@ -16,6 +18,7 @@ from gateway.live.prefills import Prefills
 from gateway.live.trust import Trust
 from gateway.live.unawaited import in_daemon
 from gateway.state.residency import NO_WORK, WORK_LIFE_S, Work
+from policies.snapshot import ReplicaState
 
 Forgot = Callable[[], Awaitable[None]]
 """To be called when a replica lost its prefix cache."""
@@ -37,15 +40,6 @@ class Marker(Protocol):
         ...
 
 
-def to_nobody(replica: "Replica") -> None:
-    """Nobody else has to know."""
-
-
-def as_told(load: Load) -> Load:
-    """Nobody asked the server itself."""
-    return load
-
-
 @dataclass(slots=True)
 class Others:
     """What other gateways gave a replica to do, when that was last heard."""
@@ -65,7 +59,9 @@ class Replica:
     so many seconds, and `with_others` adds what it said to our own count. `built_from` is what the upstream was made of:
     a reload keeps a replica whose parts are the same. `lacks` says what the configuration owes it. `did_not_open`: opening
     raised `why_not`. `lives` counts the policies in force that name it. `is_found`: it was not listed but found, and so may
-    go and be joined by others. `tells` hears of every change of what we gave it to do.
+    go and be joined by others. `tells` hears of every change of what we gave it to do, where somebody wants to. `reads_as` is
+    equal for replicas whose upstreams measure every prompt alike, and know nothing of where it lies; None where one
+    may know.
     """
 
     model: str
@@ -83,39 +79,75 @@ class Replica:
     queued_tokens: int = 0
     active_tokens: int = 0
     lives: int = 0
-    with_others: Callable[[Load], Load] = as_told
+    with_others: Callable[[Load], Load] | None = None
     marker: Marker | None = None
     is_found: bool = False
-    tells: Callable[["Replica"], None] = to_nobody
+    tells: Callable[["Replica"], None] | None = None
+    reads_as: Hashable | None = None
     clock: Callable[[], float] = time.monotonic
     others: Others = field(default_factory=Others)
     keeps: Keeps = field(default_factory=Keeps)
     prefills: Prefills = field(default_factory=Prefills)
     crowds: Crowds = field(default_factory=Crowds)
     trust: Trust = field(init=False)
+    _standing: ReplicaState | None = field(default=None, init=False, repr=False)
+    _stood_by: Load | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.trust = Trust(self.clock, is_new=self.is_found)
 
     def load(self) -> Load:
         """Our own work, and others': of each the larger of the replica's own word and what we know of."""
-        if self.lacks or self.upstream is None:
-            return Load(ready=False, why_not=self.lacks or self.why_not, gave_up=self.did_not_open)
-        now = self.clock()
-        own, others = self.with_others(self.upstream.load()), self.others.at(now)
-        if not self.running and others is NO_WORK:
+        own, now = self._own_word(), self.clock()
+        if not self.running and self.others.at(now) is NO_WORK:
             return own
-        waiting = max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens) - self.computed(now)
-        return Load(
+        running, queued, active = self._amounts(own, now, self.computed(now))
+        return msgspec.structs.replace(own, running=running, queued_tokens=queued, active_tokens=active)
+
+    def standing(self) -> ReplicaState:
+        """Its state for a prompt of which nothing is there. The same value again as long as nothing has happened to it, and
+        time alone changes nothing."""
+        own, trust = self._own_word(), self.trust
+        if self._standing is not None and own is self._stood_by and trust.is_at_ease:
+            return self._standing
+        now, prefills = self.clock(), self.prefills
+        done = self.computed(now) if prefills.tokens_per_s else 0
+        running, queued, active = self._amounts(own, now, done)
+        state = ReplicaState(
+            replica=self.name,
             ready=own.ready,
             why_not=own.why_not,
-            gave_up=own.gave_up,
-            running=max(own.running - own.others_running, self.running) + max(own.others_running, others.running),
-            queued_tokens=waiting + max(own.others_queued_tokens, others.queued_tokens),
-            active_tokens=max(own.active_tokens, self.active_tokens + others.active_tokens),
-            others_running=own.others_running,
-            others_queued_tokens=own.others_queued_tokens,
+            rests="" if trust.is_at_ease or not own.ready else trust.why_out(),
+            queued_tokens=queued,
+            running=running,
+            active_tokens=active,
+            prefill_tokens_per_s=prefills.tokens_per_s,
         )
+        stays = self.others.work is NO_WORK and (not prefills.tokens_per_s or done == prefills.oldest_tokens)
+        self._standing, self._stood_by = (state, own) if stays else (None, None)
+        return state
+
+    def changed(self) -> None:
+        """What we gave it to do is not what it was."""
+        self._standing = None
+        if self.tells is not None:
+            self.tells(self)
+
+    def _own_word(self) -> Load:
+        if self.lacks or self.upstream is None:
+            return Load(ready=False, why_not=self.lacks or self.why_not, gave_up=self.did_not_open)
+        own = self.upstream.load()
+        return own if self.with_others is None else self.with_others(own)
+
+    def _amounts(self, own: Load, now: float, done: int) -> tuple[int, int, int]:
+        """Requests, tokens that wait and tokens that are read; of those that wait `done` are computed by now."""
+        others = self.others.work
+        if others is not NO_WORK:
+            others = self.others.at(now)
+        running = max(own.running - own.others_running, self.running) + max(own.others_running, others.running)
+        waiting = max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens) - done
+        queued = waiting + max(own.others_queued_tokens, others.queued_tokens)
+        return running, queued, max(own.active_tokens, self.active_tokens + others.active_tokens)
 
     def computed(self, now: float) -> int:
         """Tokens of what waits that should be computed by now. An engine of this process says itself what is left."""
@@ -127,7 +159,7 @@ class Replica:
         return Work(self.running, waiting, self.active_tokens, self.crowds.told())
 
     def hear_of_others(self, work: Work) -> None:
-        self.others = Others(work, self.clock())
+        self.others, self._standing = Others(work, self.clock()), None
 
     async def open_off_loop(self) -> None:
         """Weights are read in a thread. Raises what opening raised."""
@@ -169,39 +201,42 @@ class Claim:
     __slots__ = ("_active", "_held", "_marks", "_number", "_queued", "_replica", "_tokens")
 
     def __init__(self, replica: Replica, tokens: int, resident_tokens: int = 0, blocks: Sequence[bytes] = ()) -> None:
+        queued = tokens - resident_tokens if tokens > resident_tokens else 0
         self._replica, self._tokens, self._held = replica, tokens, True
-        self._queued, self._active = max(0, tokens - resident_tokens), 0
+        self._queued, self._active = queued, 0
         self._marks = replica.crowds.come(blocks)
-        now = replica.clock()
-        self._number: int | None = replica.prefills.come(self._queued, now, replica.others.at(now).queued_tokens)
+        now, others = replica.clock(), replica.others
+        ahead = 0 if others.work is NO_WORK else others.at(now).queued_tokens
+        self._number = replica.prefills.come(queued, now, ahead)
         replica.running += 1
-        replica.queued_tokens += self._queued
-        replica.tells(replica)
+        replica.queued_tokens += queued
+        replica.changed()
 
     def prefilled(self, *, at_once: bool = True) -> None:
         """The first content is here: the prompt is no longer waiting work, but is read in every step. `at_once`: it came as
         soon as it was there, not with the whole answer."""
         if not self._held or self._active:
             return
-        self._replica.queued_tokens -= self._queued
-        self._replica.active_tokens += self._tokens
+        replica = self._replica
+        replica.queued_tokens -= self._queued
+        replica.active_tokens += self._tokens
         self._queued, self._active = 0, self._tokens
         self._no_more_waiting(spoke=at_once)
-        self._replica.tells(self._replica)
+        replica.changed()
 
     def release(self) -> None:
         if not self._held:
             return
-        self._held = False
-        self._replica.running -= 1
-        self._replica.queued_tokens -= self._queued
-        self._replica.active_tokens -= self._active
+        replica, self._held = self._replica, False
+        replica.running -= 1
+        replica.queued_tokens -= self._queued
+        replica.active_tokens -= self._active
         self._queued = self._active = 0
-        self._replica.crowds.go(self._marks)
+        replica.crowds.go(self._marks)
         self._no_more_waiting(spoke=False)
-        self._replica.tells(self._replica)
+        replica.changed()
 
     def _no_more_waiting(self, *, spoke: bool) -> None:
-        if self._number is not None:
-            number, self._number = self._number, None
+        number, self._number = self._number, 0
+        if number:
             self._replica.prefills.go(number, self._replica.clock(), spoke=spoke)

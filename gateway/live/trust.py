@@ -28,9 +28,10 @@ Fault = Literal["absent", "failing", "full"]
 
 
 class Trust:
-    """Of one replica, from what became of our own calls to it. `clock` counts seconds and never goes back."""
+    """Of one replica, from what became of our own calls to it. `clock` counts seconds and never goes back. `is_at_ease`:
+    nothing has happened to it of late, so it is left alone for nothing and gets its full share."""
 
-    __slots__ = ("_clock", "_failures", "_fault", "_pause_s", "_until", "_warm_from", "_was_ready")
+    __slots__ = ("_clock", "_failures", "_fault", "_pause_s", "_until", "_warm_from", "_was_ready", "is_at_ease")
 
     def __init__(self, clock: Callable[[], float], is_new: bool = False) -> None:
         self._clock = clock
@@ -40,25 +41,26 @@ class Trust:
         self._until = 0.0
         self._warm_from: float | None = clock() if is_new else None
         self._was_ready = True
+        self.is_at_ease = not is_new
 
     def failed(self, fault: Fault) -> None:
         self._failures = FAILURES_IN_A_ROW if fault == "absent" else self._failures + 1
         if self._failures < FAILURES_IN_A_ROW or self.why_out():
             return
-        self._fault, self._until = fault, self._clock() + self._pause_s
+        self._fault, self._until, self.is_at_ease = fault, self._clock() + self._pause_s, False
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     def full(self, wait_s: float) -> None:
         """It said itself for how long it is not to be asked."""
         until = self._clock() + min(wait_s, LONGEST_WAIT_S)
         if until > self._until:
-            self._fault, self._until = "full", until
+            self._fault, self._until, self.is_at_ease = "full", until, False
 
     def answered(self) -> None:
         """Takes back what failures said, not what the replica did: this answer began before."""
         self._failures, self._pause_s = 0, FIRST_PAUSE_S
         if self._until and self._fault != "full":
-            self._warm_from, self._until = self._clock(), 0.0
+            self._warm_from, self._until, self.is_at_ease = self._clock(), 0.0, False
 
     def why_out(self) -> str:
         """Why it is left alone at this moment, or ""."""
@@ -77,11 +79,10 @@ class Trust:
         if is_ready and not self._was_ready:
             self._warm_from = self._clock()
         self._was_ready = is_ready
-        if self._warm_from is None:
-            return 1.0
-        share = LEAST_SHARE + (self._clock() - self._warm_from) / WARM_UP_S
+        share = 1.0 if self._warm_from is None else LEAST_SHARE + (self._clock() - self._warm_from) / WARM_UP_S
         if share >= 1.0:
             self._warm_from = None
+        self.is_at_ease = is_ready and share >= 1.0 and self._until <= self._clock()
         return min(share, 1.0)
 
 

@@ -2,24 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
-from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.upstream import Prepared
-from gateway.live.in_force import Live, opened
-from gateway.live.replicas import Replica
+from gateway.live.in_force import Live
 from gateway.request.carried import uncarried
 from gateway.request.conversation import Past, Turn, keys_of
 from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.lateness import with_ttfts
-from gateway.request.snapshot import Look, World, has_choice, look_around, take_snapshot
+from gateway.request.measure import prepare
+from gateway.request.snapshot import Look, World, look_around, take_snapshot
 from gateway.request.steps import stuck_of
 from gateway.request.units import units_of
 from policies.decide import decide_on
@@ -31,13 +30,6 @@ from policies.field import assigned, field_of
 from policies.policy import Policy
 from policies.snapshot import ReplicaState, Snapshot
 from policies.unsettled import left_open
-
-LONG_PROMPT_BYTES = 32_768
-"""Prompts above this are tokenised off the event loop."""
-
-LONG_DIGEST_BYTES = 131_072
-"""Prompts above this are digested off the event loop, where that is all there is to do: half a millisecond for a model. What
-goes to a thread and back costs 0.1 to 0.2 ms itself."""
 
 LONG_BODY_BYTES = 1 << 20
 """Bodies above this are tried in another dialect off the event loop; one of 64 KB takes 35 µs there."""
@@ -73,7 +65,10 @@ class Judged:
     def _state_of(self, call: Call) -> ReplicaState | None:
         if call.model not in self.prepared:
             return None
-        return next(state for state in self.snapshot.replicas[call.model] if state.replica == call.replica)
+        for state in self.snapshot.replicas[call.model]:
+            if state.replica == call.replica:
+                return state
+        return None
 
 
 async def judge(  # noqa: PLR0917  what a request is, and of whom
@@ -102,7 +97,7 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
         facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
     if live.policy.watches_agents and request.asks == "chat":
         facts = msgspec.structs.replace(facts, stuck=stuck_of(request))
-    looking = look_around(live, asked_of(live, request), prepared, world)
+    looking = look_around(live, live.asked(request.model), prepared, world)
     if turn is None or not turn.before:
         seen = await looking
     else:
@@ -161,48 +156,6 @@ async def unable_to_carry(request: ChatRequest, policy: Policy) -> Mapping[str, 
     if len(request.raw) > LONG_BODY_BYTES and any(model.dialect != "openai_chat" for model in policy.models.values()):
         return await asyncio.to_thread(uncarried, request, policy.models)
     return uncarried(request, policy.models)
-
-
-async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Container[str] = ()) -> dict[str, Prepared]:
-    """Measure the prompt for the models whose own count or prefix digests the decision reads, but for those that are
-    `unable` to be asked. Embeddings have neither."""
-    if request.asks == "embeddings":
-        return {}
-    able = [live.replicas[model] for model in asked_of(live, request) if model not in unable]
-    readers = [group[0] for group in able if group and reads_prompt(group)]
-    size = max(len(request.raw), len(request.native.body) if request.native else 0)
-    if readers and size > (LONG_PROMPT_BYTES if any(map(tokenises, readers)) else LONG_DIGEST_BYTES):
-        return await asyncio.to_thread(_prepare, readers, request, salt)
-    return _prepare(readers, request, salt)
-
-
-def asked_of(live: Live, request: ChatRequest) -> list[str]:
-    """The models that may answer, by what the client asks for."""
-    return [request.model] if request.model in live.replicas else list(live.replicas)
-
-
-def reads_prompt(replicas: tuple[Replica, ...]) -> bool:
-    """Whether its length in tokens, its prefix, or the salt that keeps it apart, is of use at these replicas."""
-    if not replicas:
-        return False
-    first = replicas[0]
-    return first.upstream is not None and (tokenises(first) or has_choice(replicas))
-
-
-def tokenises(replica: Replica) -> bool:
-    """Whether its prompts are read by its model's tokenizer here."""
-    return replica.is_local or replica.hear is not None
-
-
-def _prepare(readers: list[Replica], request: ChatRequest, salt: bytes) -> dict[str, Prepared]:
-    """A model that cannot read the conversation has no measure of it; asked by name, it says what it cannot read."""
-    prepared: dict[str, Prepared] = {}
-    for replica in readers:
-        try:
-            prepared[replica.model] = opened(replica).prepare(request, salt)
-        except UpstreamError:
-            continue
-    return prepared
 
 
 async def estimate_for(live: Live, request: ChatRequest, unsettled: Unsettled) -> Estimate:

@@ -2,12 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
 from backends.upstream import Prepared
-from gateway.live.in_force import Live
+from gateway.live.in_force import Group, Live
 from gateway.live.replicas import Replica
 from gateway.live.trust import eased
 from gateway.request.escalations import Escalations
@@ -51,17 +53,28 @@ async def look_around(
     live: Live, models: Iterable[str], prepared: Mapping[str, Prepared], world: World
 ) -> Mapping[str, Seen]:
     """For every model with a choice of remote replicas: what they were sent before, and what other gateways gave them to
-    do. One round trip for all of them, which also tells what others learnt of where the prompt lies."""
-    asked = {
-        model: _prompt(group, prepared.get(model, UNMEASURED))
-        for model in models
-        if has_choice(group := live.replicas[model])
-    }
-    seen = dict(zip(asked, await world.residency.look(tuple(asked.values())), strict=True)) if asked else {}
-    for model, found in seen.items():
-        if found.others or found.marks:
-            for replica in live.replicas[model]:
-                _heed(replica, prepared.get(model, UNMEASURED), asked[model], found)
+    do. One round trip for all of them, which also tells what others learnt of where the prompt lies; and one prompt for those
+    that read it alike."""
+    alike: list[tuple[Prepared, list[str]]] = []
+    for model in models:
+        if live.groups[model].has_choice:
+            measured = prepared.get(model, UNMEASURED)
+            for known, company in alike:
+                if known.blocks is measured.blocks:
+                    company.append(model)
+                    break
+            else:
+                alike.append((measured, [model]))
+    if not alike:
+        return {}
+    prompts = [_prompt(measured, [live.groups[model] for model in company]) for measured, company in alike]
+    seen: dict[str, Seen] = {}
+    for (measured, company), prompt, found in zip(alike, prompts, await world.residency.look(prompts), strict=True):
+        for model in company:
+            seen[model] = found
+            if found.others or found.marks:
+                for replica in live.groups[model].replicas:
+                    _heed(replica, measured, prompt, found)
     return seen
 
 
@@ -70,12 +83,14 @@ def has_choice(replicas: tuple[Replica, ...]) -> bool:
     return bool(replicas) and not replicas[0].is_local and (len(replicas) > 1 or replicas[0].is_found)
 
 
-def _prompt(group: tuple[Replica, ...], measured: Prepared) -> Prompt:
+def _prompt(measured: Prepared, groups: Sequence[Group]) -> Prompt:
     """Marks are wanted from where the first of the replicas that have any lacks them."""
-    markers = [replica.marker for replica in group if replica.marker is not None] if measured.blocks else []
+    names = (
+        groups[0].names if len(groups) == 1 else tuple(dict.fromkeys([at for group in groups for at in group.names]))
+    )
+    markers = [marker for group in groups for marker in group.markers] if measured.blocks else []
     known = min([marker.marked_blocks(measured) for marker in markers]) if markers else None
-    wanted = known if known is not None and known < len(measured.blocks) else None
-    return Prompt(measured.blocks, [replica.name for replica in group], wanted)
+    return Prompt(measured.blocks, names, known if known is not None and known < len(measured.blocks) else None)
 
 
 def _heed(replica: Replica, measured: Prepared, prompt: Prompt, seen: Seen) -> None:
@@ -117,38 +132,36 @@ class Look(Generic[T]):
 
 def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:
     """Who failed lately rests; who comes back takes its share by degrees."""
-    states = tuple([_state(replica, measured, seen) for replica in group])
-    if len(group) == 1:
-        return states
-    return eased(states, tuple([replica.trust.share(states[at].ready) for at, replica in enumerate(group)]))
+    states, all_at_ease = [], True
+    for replica in group:
+        state = replica.standing()
+        name = state.replica
+        if measured is not None and (replica.reads_as is None or seen.depths.get(name) or name in seen.alike):
+            state = _before(state, replica, measured, seen)
+        if not (replica.trust.is_at_ease and state.ready):
+            all_at_ease = False
+        states.append(state)
+    if all_at_ease or len(group) == 1:
+        return tuple(states)
+    return eased(tuple(states), tuple([replica.trust.share(states[at].ready) for at, replica in enumerate(group)]))
 
 
-def _state(replica: Replica, measured: Prepared | None, seen: Seen) -> ReplicaState:
-    load = replica.load()
-    known = replica.upstream.resident_tokens(measured) if measured and replica.upstream else None
-    sent = _guess(seen.depths.get(replica.name, 0), measured) if known is None else known
-    return ReplicaState(
-        replica=replica.name,
-        ready=load.ready,
-        why_not=load.why_not,
-        rests=replica.trust.why_out() if load.ready else "",
-        queued_tokens=load.queued_tokens,
-        running=load.running,
-        active_tokens=load.active_tokens,
-        resident_tokens=replica.keeps.believed(sent) if known is None else known,
+def _before(state: ReplicaState, replica: Replica, measured: Prepared, seen: Seen) -> ReplicaState:
+    """The same before this very prompt. Of those that are under way there, our own requests and others' may begin alike."""
+    known = None
+    if replica.reads_as is None and replica.upstream is not None:
+        known = replica.upstream.resident_tokens(measured)
+    size, blocks = measured.block_tokens, measured.blocks
+    sent = min(seen.depths.get(state.replica, 0) * size, measured.tokens) if known is None else known
+    alike = seen.alike.get(state.replica, 0)
+    if sent and size:
+        alike += replica.crowds.alike(blocks, min(sent // size, len(blocks)))
+    if known is None and not sent and not alike:
+        return state
+    return msgspec.structs.replace(
+        state,
+        resident_tokens=replica.keeps.believed(sent) if known is None and replica.keeps.doubts else sent,
         sent_tokens=sent,
-        prefill_tokens_per_s=replica.prefills.tokens_per_s,
         knows_residency=known is not None,
-        alike=(_alike(replica, measured, sent) if sent else 0) + seen.alike.get(replica.name, 0),
+        alike=alike,
     )
-
-
-def _alike(replica: Replica, measured: Prepared | None, sent: int) -> int:
-    """Of our own requests."""
-    if measured is None or not measured.block_tokens:
-        return 0
-    return replica.crowds.alike(measured.blocks, min(sent // measured.block_tokens, len(measured.blocks)))
-
-
-def _guess(blocks: int, measured: Prepared | None) -> int:
-    return min(blocks * measured.block_tokens, measured.tokens) if measured is not None else 0

@@ -62,19 +62,20 @@ class MemoryResidency:
     def held_now(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> dict[str, int]:
         """`held`, without an event loop."""
         path, _ = self._runs.along(blocks[:MOST_BLOCKS])
-        return self._depths(path, replicas)
+        return {**dict.fromkeys(replicas, 0), **self._depths(path, replicas)}
 
     def _depths(self, path: Sequence[tuple[Run, int]], replicas: Sequence[str]) -> dict[str, int]:
-        """Who holds a run was told of all before it in the same instants, and so holds them for as long; but where many hold
-        the beginning, some records of it may have been given up."""
-        now, slots, depths = self._clock(), self._slots, {}
+        """Of who holds any. Who holds a run was told of all before it in the same instants, and so holds them for as long; but
+        where many hold the beginning, some records of it may have been given up."""
+        now, slots, depths = self._clock(), self._slots, dict[str, int]()
         for name in replicas:
             slot, depth = slots.get(name, -1), 0
             for run, size in path:
                 if run.ends.get(slot, 0.0) <= now:
                     break
                 depth += size
-            depths[name] = depth
+            if depth:
+                depths[name] = depth
         return depths
 
     def learn_now(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
