@@ -1,5 +1,6 @@
 """Replicas that fail are left alone for a while, and those that come back are given work by degrees."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -183,3 +184,21 @@ def test_a_cache_of_which_nothing_at_all_is_left_several_times_over_is_gone():
 
     assert told == [False, False, True]
     assert not any(short), "a short prompt says nothing"
+
+
+def test_who_is_at_ease_is_left_alone_for_nothing_and_has_its_full_share():
+    clock = Clock()
+    trust = Trust(clock)
+    trust.failed("absent")
+    clock.now += FIRST_PAUSE_S + 1
+    shares = [trust.share(is_ready=True)]
+    assert (trust.why_out(), trust.is_at_ease) == ("", True)
+
+    trust.answered()
+    seen = [trust.is_at_ease]
+    for _ in range(2):
+        clock.now += WARM_UP_S / 2
+        shares.append(trust.share(is_ready=True))
+        seen.append(trust.is_at_ease)
+
+    assert (shares, seen) == ([1.0, pytest.approx(0.6), 1.0], [False, False, True])
