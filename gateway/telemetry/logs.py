@@ -71,12 +71,13 @@ class RequestLog:
 
     def _common(self, settlement: Settlement) -> dict[str, Field]:
         """All fields that every line has, those filled in that requests of one kind have in common."""
-        decision, by, ended = settlement.decision, settlement.answered_by or NOBODY, outcome(settlement)
+        decision, by = settlement.decision, settlement.answered_by or NOBODY
         route, policy, artefact = (
             (decision.route, decision.policy_hash, decision.artefact) if decision else ("", "", "")
         )
         asked = settlement.tenant, settlement.dialect, settlement.stream, route, policy, artefact
-        kind = (*asked, by.model, by.replica, settlement.status, ended, settlement.end, settlement.error_code)
+        ended = settlement.status, settlement.end, settlement.error_code, settlement.ttft_ms is None
+        kind = (*asked, by.model, by.replica, *ended)
         known = self._alike.get(kind)
         if known is None:
             if len(self._alike) >= MOST_ALIKE:

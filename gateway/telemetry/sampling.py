@@ -46,7 +46,7 @@ def written(threshold: int) -> str:
 
 def is_our_error(settlement: Settlement) -> bool:
     """A server span is in error when the server failed, not when the client asked badly (HTTP conventions)."""
-    return settlement.status >= 500 or outcome(settlement) == "cut"
+    return settlement.status >= 500 or (settlement.end == "error" and outcome(settlement) == "cut")
 
 
 def has_failed(settlement: Settlement, ends: Collection[str]) -> bool:

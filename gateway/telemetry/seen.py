@@ -41,11 +41,12 @@ class Sinks:
 
 class RequestSeen:
     """One request as it went; an `Observation`. Instants in nanoseconds of the wall clock. `parent` is the caller whose trace
-    this is part of, `linked` one that is only linked to. What is set in `settle` is not there before."""
+    this is part of, `linked` one that is only linked to. `trace_id` is 32 hex digits, or "" when there is no trace. What is
+    set in `settle` is not there before."""
 
     __slots__ = (
         "_onward", "_sinks", "attempts", "decided_at", "ended_at", "judged", "kept", "linked", "method", "parent",
-        "request_id", "route_path", "settlement", "span_id", "started_at", "state",
+        "request_id", "route_path", "settlement", "span_id", "started_at", "state", "trace_id",
     )  # fmt: skip
 
     def __init__(self, sinks: Sinks, request_id: str, method: str, route_path: str, caller: SpanContext | None) -> None:
@@ -55,7 +56,8 @@ class RequestSeen:
         self.route_path = route_path
         self.parent = caller if sinks.tracing.trusts else None
         self.linked = None if sinks.tracing.trusts else caller
-        self._onward = sinks.tracing.onward(self.parent)
+        self._onward = onward = sinks.tracing.onward(self.parent)
+        self.trace_id = "" if onward is None else onward.trace_id
         self.started_at = time.time_ns()
         self.judged: tuple[Facts, Decision, Estimate | None, int | None] | None = None
         self.attempts: list[AttemptSeen] = []
@@ -85,7 +87,8 @@ class RequestSeen:
             return
         sinks, self.settlement = self._sinks, settlement
         for attempt in self.attempts:
-            attempt.end("cancelled", None)
+            if attempt.ended is None:
+                attempt.end("cancelled", None)
         self.ended_at = time.time_ns()
         if sinks.tracing.deliver is not None:
             self._keep(settlement)
@@ -99,11 +102,6 @@ class RequestSeen:
         dialect = tracing.dialects.get(call.model, "openai_chat")
         trace = None if tracing.deliver is None else ShadowTrace(self, tracing.deliver, shadow, call, dialect)
         return LiveShadow(shadow, trace, self._sinks.metrics, self._sinks.clock)
-
-    @property
-    def trace_id(self) -> str:
-        """32 hex digits, or "" when there is no trace."""
-        return "" if self._onward is None else self._onward.trace_id
 
     @property
     def trace_number(self) -> int:
