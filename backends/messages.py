@@ -201,10 +201,12 @@ class Wire(msgspec.Struct, frozen=True, tag=True):
 
 
 class Whole(msgspec.Struct, frozen=True, tag=True):
-    """A complete answer body (no stream); of its `dialect` holds what Wire says."""
+    """A complete answer body (no stream); of its `dialect` holds what Wire says. `finish` is why the first choice ended that
+    says so, where that was read."""
 
     body: bytes
     dialect: WireDialect = "openai_chat"
+    finish: FinishReason | None = None
 
 
 Event = Delta | ToolCall | Finish | Usage | Wire | Whole

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from backends.errors import Kind, UpstreamError
+from backends.remote.alarms import STRETCH_S, Alarms, Waits
 from backends.upstream import TimeLimits
 
 T = TypeVar("T")
@@ -21,29 +22,32 @@ LAST_LOOK_S = 0.001
 class Clocks:
     """Made when the attempt starts. The connect clock is the transport's: only it knows when a connection stands.
 
-    `with clocks.until(deadline)` raises `UpstreamError` of the deadline's kind when it passes while the task waits inside.
-    One at a time.
+    `with clocks.until(deadline)` raises `UpstreamError` of the deadline's kind when it passes while the task waits inside, and
+    `with clocks` does so at the end of all. One at a time.
 
     `deadline()` is asked for once per event and then used for every read until that event came, so that comments
     between events do not push it. Time in which nobody waits for the upstream does not count as a gap, nor does time in
     which our own loop stood still. One timer serves the whole attempt: a deadline that was pushed is noticed when it rings,
-    so waiting for an event sets none. `stop()` it at the end.
+    so waiting for an event sets none; with `alarms` it is theirs, shared with others, until the deadline is near. `stop()` it
+    at the end.
     """
 
-    def __init__(self, limits: TimeLimits, *, streams: bool) -> None:
-        self._loop = asyncio.get_running_loop()
-        started = self._loop.time()
+    _waiter: "asyncio.Task[object] | None" = None
+    _timer: asyncio.TimerHandle | None = None
+    _together: set[Waits] | None = None
+    _rings_at = inf
+    _passed_at = inf
+    _rang = False
+    _cancels = 0
+
+    def __init__(self, limits: TimeLimits, *, streams: bool, alarms: Alarms | None = None) -> None:
+        self._alarms = alarms
+        self._loop = asyncio.get_running_loop() if alarms is None else alarms.loop
+        self._began_at = self._loop.time()
+        self._total_at = self._began_at + limits.total_s
+        self._deadline: Deadline = (self._total_at, "total_timeout")
         self._limits = limits
-        self._total_at = started + limits.total_s
-        self._first_at = started + limits.first_content_s
         self._awaits_first = streams
-        self._deadline: Deadline = (inf, "gap_timeout")
-        self._waiter: asyncio.Task[object] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = inf
-        self._passed_at = inf
-        self._rang = False
-        self._cancels = 0
 
     def spoke(self) -> None:
         """The first content has come."""
@@ -88,13 +92,28 @@ class Clocks:
 
     def stop(self) -> None:
         """Nobody waits any more."""
-        if self._timer is not None:
+        if self._together is not None:
+            self._together.discard(self)
+            self._together = None
+        elif self._timer is not None:
             self._timer.cancel()
-            self._timer, self._rings_at = None, inf
+            self._timer = None
+        self._rings_at = inf
+
+    def is_near(self) -> None:
+        """The alarm's word."""
+        self._together = None
+        self._timer = self._loop.call_at(self._rings_at, self._ring)
 
     def _ring_at(self, at: float) -> None:
-        self.stop()
-        self._timer, self._rings_at = self._loop.call_at(at, self._ring), max(at, self._loop.time())
+        if self._rings_at != inf:
+            self.stop()
+        now = self._loop.time()
+        if self._alarms is not None and at - now > STRETCH_S:
+            self._rings_at, self._together = at, self._alarms.together(at)
+            self._together.add(self)
+        else:
+            self._timer, self._rings_at = self._loop.call_at(at, self._ring), max(at, now)
 
     def _ring(self) -> None:
         """Timers ring before sockets are read: who was late to ring has not read what came meanwhile."""
@@ -114,7 +133,7 @@ class Clocks:
 
     def _next(self) -> Deadline:
         if self._awaits_first:
-            return self._first_at, "first_content_timeout"
+            return self._began_at + self._limits.first_content_s, "first_content_timeout"
         return self._loop.time() + self._limits.gap_s, "gap_timeout"
 
     def _words(self, kind: Kind) -> str:

@@ -1,5 +1,6 @@
 """One replica of one model behind HTTP, in the dialect that its server speaks."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 
 from backends.dialects.faults import RequestFault
@@ -10,6 +11,7 @@ from backends.dialects.openai_chat.whole import AnswerError
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.probes.openai import probe
+from backends.remote.alarms import Alarms
 from backends.remote.answers import StreamedAnswer, WholeAnswer
 from backends.remote.asking import Asking, Key, checked, salted
 from backends.remote.clocks import Clocks, Deadline
@@ -64,6 +66,7 @@ class RemoteUpstream:
         self._queued_tokens = 0
         self._why_not = ""
         self._said = Load()
+        self._alarms: Alarms | None = None
 
     def prepare(self, request: ChatRequest, salt: bytes) -> Prepared:
         blocks = prefix_blocks(request, self._serves, salt)
@@ -110,7 +113,7 @@ class RemoteUpstream:
         dialect = self._dialect
         if not isinstance(dialect, CountsPrompts):
             return None
-        clocks = Clocks(limits, streams=False)
+        clocks = Clocks(limits, streams=False, alarms=self._alarms or self._set_alarms())
         try:
             asked = self._asking.ask(dialect.count_path(request), request, dialect.count_body(request), {})
             response = await self._open(asked, clocks, clocks.total(), limits.connect_s)
@@ -133,14 +136,15 @@ class RemoteUpstream:
         """The transport belongs to whoever made it."""
 
     async def _whole(self, call: UpstreamCall) -> Answer:
-        clocks = Clocks(call.limits, streams=False)
+        clocks = Clocks(call.limits, streams=False, alarms=self._alarms or self._set_alarms())
         response: Response | None = None
         tokens = self._enter(call)
         try:
-            with clocks.until(clocks.total()):
+            with clocks:
                 response = await self._transport.open(self._request(call), call.limits.connect_s)
                 if response.status in GOOD:
-                    self._hear_head(call, response)
+                    if self._heeds is not None:
+                        self._heeds(call, response.headers)
                     return WholeAnswer(self._dialect.whole(await read_whole(response, MAX_ANSWER_BYTES), call.request))
             raise await self._refusal(response, clocks)
         except (TransportError, AnswerError, ReportedError) as error:
@@ -153,7 +157,7 @@ class RemoteUpstream:
                 await response.aclose()
 
     async def _stream(self, call: UpstreamCall) -> Answer:
-        clocks = Clocks(call.limits, streams=True)
+        clocks = Clocks(call.limits, streams=True, alarms=self._alarms or self._set_alarms())
         tokens = self._enter(call)
         try:
             return await self._begun(call, clocks)
@@ -163,6 +167,11 @@ class RemoteUpstream:
             raise
         finally:
             self._queued_tokens -= tokens
+
+    def _set_alarms(self) -> Alarms:
+        """On the event loop of the first call, as the transport's connections are."""
+        self._alarms = Alarms(asyncio.get_running_loop())
+        return self._alarms
 
     def _enter(self, call: UpstreamCall) -> int:
         """Tokens that wait from here on."""
@@ -174,7 +183,8 @@ class RemoteUpstream:
     async def _begun(self, call: UpstreamCall, clocks: Clocks) -> Answer:
         response = await self._open(self._request(call), clocks, clocks.deadline(), call.limits.connect_s)
         try:
-            self._hear_head(call, response)
+            if self._heeds is not None:
+                self._heeds(call, response.headers)
             if not _is_event_stream(response):
                 body = await clocks.wait(read_whole(response, MAX_ANSWER_BYTES), clocks.total())
                 self._dialect.whole(body, call.request)
@@ -189,10 +199,6 @@ class RemoteUpstream:
             await response.aclose()
             raise
         return answer
-
-    def _hear_head(self, call: UpstreamCall, response: Response) -> None:
-        if self._heeds is not None:
-            self._heeds(call, response.headers)
 
     async def _open(self, request: HttpRequest, clocks: Clocks, deadline: Deadline, connect_s: float) -> Response:
         """A response with a good status. Raises `UpstreamError` for every other."""

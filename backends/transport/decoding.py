@@ -1,6 +1,7 @@
 """Bodies with a content-encoding that nobody asked for, unpacked under a bound."""
 
 import zlib
+from collections.abc import Awaitable, Callable
 
 from backends.transport.interface import Into, Pours, Response, TransportError
 
@@ -55,13 +56,22 @@ class BodyReader:
 
 async def read_whole(response: Response, max_bytes: int) -> bytes:
     """The whole body as plain bytes. Raises `TransportError` when there is more than `max_bytes`."""
-    read = BodyReader(response).read if "content-encoding" in response.headers else response.read
-    pieces, size = [], 0
-    while piece := await read():
-        size += len(piece)
-        if size > max_bytes:
-            raise TransportError("malformed", f"the upstream's answer is larger than {max_bytes} bytes", sent=True)
+    is_packed = "content-encoding" in response.headers
+    read = BodyReader(response).read if is_packed else response.read
+    body = await read()
+    if not response.done or is_packed:
+        body = await _with_the_rest(body, read, max_bytes)
+    if len(body) > max_bytes:
+        raise TransportError("malformed", f"the upstream's answer is larger than {max_bytes} bytes", sent=True)
+    return body
+
+
+async def _with_the_rest(begin: bytes, read: Callable[[], Awaitable[bytes]], max_bytes: int) -> bytes:
+    """As far as it may go, and a piece beyond that."""
+    pieces, size = [begin], len(begin)
+    while size <= max_bytes and (piece := await read()):
         pieces.append(piece)
+        size += len(piece)
     return b"".join(pieces)
 
 

@@ -80,7 +80,9 @@ def opening_of(method: str, origin: Origin, path: str, headers: Iterable[tuple[s
 
 def lines_of(headers: Mapping[str, str]) -> bytes:
     """Raises ValueError for a line end inside a header, which would begin another one."""
-    text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    text = ""
+    for name, value in headers.items():
+        text += f"{name}: {value}\r\n"
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("a header of the request holds a line end")
     return text.encode("latin-1")
@@ -97,6 +99,11 @@ class Response(Protocol):
 
     async def read(self) -> bytes:
         """The bytes that have come since the last read, at least one; b"" at the end. Raises `TransportError`."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether it is known that the last of it has come: what was read since then is the end."""
         ...
 
     async def aclose(self, *, whole: bool = False) -> None:

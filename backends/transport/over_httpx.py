@@ -15,7 +15,9 @@ _CONNECTING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx
 
 
 class HttpxResponse:
-    """A response that httpx streams. Its bytes are the wire's, not unpacked."""
+    """A response that httpx streams. Its bytes are the wire's, not unpacked. It does not say beforehand where it ends."""
+
+    done = False
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response

@@ -62,7 +62,8 @@ class Pool:
         try:
             fresh = await connect(self._origin, self._tls, within_s, self._make)
         except BaseException:
-            self._leave()
+            self.in_use -= 1
+            self._wake()
             raise
         self._open.add(fresh)
         return fresh, False
@@ -75,7 +76,9 @@ class Pool:
             self._idle.append(connection)
         else:
             connection.abort()
-        self._leave()
+        self.in_use -= 1
+        if self._waiters:
+            self._wake()
         while self._idle and now - self._idle[0].idle_since > self._idle_s:
             self._idle.popleft().abort()
 
@@ -91,11 +94,6 @@ class Pool:
 
     def _make(self) -> Connection:
         return Connection(self._bounds, self, self._loop)
-
-    def _leave(self) -> None:
-        self.in_use -= 1
-        if self._waiters:
-            self._wake()
 
     def _wake(self) -> None:
         while self._waiters:

@@ -36,7 +36,7 @@ async def drive(job: Drive) -> None:
         while progress.step is not None:
             outcome = await perform(progress, progress.step, job)
             progress = advance(progress, outcome)
-            if progress.retries and not job.may_ask_again():
+            if progress.step is not None and progress.retries and not job.may_ask_again():
                 break
     finally:
         if job.head_start is not None:
@@ -64,10 +64,9 @@ async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
         if job.head_start is not None:
             await job.head_start.aclose()
             job.head_start = None
-        hold = progress.holds
-        if hold is not None:
+        if progress.hold is not None and (hold := progress.holds) is not None:
             hold_back(trial, hold, job)
-        job.announce(call)
+        job.announce(call, trial.prepared)
         await relay(trial, job)
     except UpstreamError as error:
         await trial.attempt.end(error.kind, trial.tally.best_usage)
@@ -155,7 +154,9 @@ def hold_back(trial: Trial, hold: Hold, job: Drive) -> None:
     assert job.cascade is not None
     call = trial.call
     trial.second, job.head_start = second_opinion(hold, job), head_start(hold, job, job.cascade)
-    trial.held = job.cascade.holding(call, hold, lambda: job.announce(call), trial.second, job.head_start)
+    trial.held = job.cascade.holding(
+        call, hold, lambda: job.announce(call, trial.prepared), trial.second, job.head_start
+    )
 
 
 async def heard_out(second: SecondOpinion, job: Drive) -> None:
@@ -173,7 +174,7 @@ async def relay(trial: Trial, job: Drive) -> None:
     if trial.held is None:
         await pour(answer, trial)
     else:
-        await hold(answer, trial.held, trial)
+        await keep(answer, trial.held, trial)
         if trial.held.given_up:
             return
     await trial.attempt.end("", trial.tally.usage)
@@ -199,7 +200,7 @@ async def raced(trial: Trial, race: Race) -> Answer:
     return answer
 
 
-async def hold(answer: Answer, held: HeldBack, trial: Trial) -> None:
+async def keep(answer: Answer, held: HeldBack, trial: Trial) -> None:
     async with aclosing(held.through(answer, trial.see)) as events:
         async for event in events:
             if not trial.show(event):
@@ -210,7 +211,7 @@ async def send_kept(call: Call, job: Drive) -> None:
     """Nobody answered better than the whole answer that was given up."""
     assert job.cascade is not None
     job.books.turned_back(call, job.live.policy.models[call.model].price)
-    job.announce(call)
+    job.announce(call, job.prepared(call))
     for event in job.cascade.kept:
         job.out.take(event)
     job.out.flush()

@@ -64,7 +64,7 @@ class Race:
             await self._close(first, second, winner)
         if winner is second:
             self._job.owner.take_over(winner.attempt)
-            self._job.announce(winner.call)
+            self._job.announce(winner.call, self._prepared)
         return winner.call, winner.attempt, winner.task.result()
 
     def _begin(self, call: Call, attempt: Attempt) -> Runner:

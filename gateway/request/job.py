@@ -82,22 +82,27 @@ class Drive:
     def reason(self, call: Call) -> str:
         """Why `call` is asked."""
         hedged, given_up = self.books.hedged, self.books.abandoned_by
+        if hedged is None and given_up is None and not self.failures:
+            return self.judged.decision.reason
         if hedged is not None and hedged.result == "won" and call == hedged.second:
             return f"{call.model}: another replica, the first said nothing for {hedged.after_s:g} s"
         if given_up is not None and call.model not in (given_up.model, *[gone.model for gone, _ in self.failures]):
             return why_escalated(call, given_up, self.books.why_given_up)
         return reason_of(self.judged.decision.reason, call, self.failures)
 
-    def announce(self, call: Call) -> None:
+    def announce(self, call: Call, prepared: Prepared) -> None:
         """From here on the client may get what `call` says, with this head."""
-        self.books.asked = call
-        self.books.reason = self.reason(call)
-        prepared = self.prepared(call)
+        books = self.books
+        books.asked, books.reason = call, self.reason(call)
         counted = prepared.tokens if prepared.exact else 0
-        self.out.attempt(call, {**told(self.books), **self.affinity.told(prepared)}, counted)
+        self.out.attempt(call, {**told(books), **self.affinity.told(prepared)}, counted)
 
     def limits(self) -> TimeLimits:
         """Of an attempt that begins in this instant."""
         set_, left_s = self.live.policy.resilience, max(0.001, self.total_at - asyncio.get_running_loop().time())
-        first_s = min(set_.first_content_s, left_s)
-        return TimeLimits(connect_s=set_.connect_s, first_content_s=first_s, gap_s=set_.gap_s, total_s=left_s)
+        return TimeLimits(
+            connect_s=set_.connect_s,
+            first_content_s=min(set_.first_content_s, left_s),
+            gap_s=set_.gap_s,
+            total_s=left_s,
+        )

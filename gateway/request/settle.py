@@ -65,7 +65,7 @@ class Tally(msgspec.Struct):
                 self.reason = reason_of(event.data)
         elif type(event) is Whole:
             self.pieces += 1
-            self.reason = reason_of(event.body)
+            self.reason = event.finish or reason_of(event.body)
         elif type(event) is Delta:
             self.pieces += len(event.logprobs) or 1
         elif type(event) is ToolCall:

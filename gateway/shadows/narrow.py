@@ -66,6 +66,10 @@ class NarrowResponse:
     def headers(self) -> Mapping[str, str]:
         return self._inner.headers
 
+    @property
+    def done(self) -> bool:
+        return self._inner.done and not self._rest
+
     async def read(self) -> bytes:
         """Raises TransportError, for an answer that does not end as well."""
         if not self._rest:

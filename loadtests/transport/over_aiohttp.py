@@ -8,6 +8,8 @@ from backends.transport import HttpRequest, TransportError
 
 
 class AiohttpResponse:
+    done = False
+
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self._headers = {name.lower(): value for name, value in response.headers.items()}

@@ -35,33 +35,40 @@ class Completion:
 
     def __init__(self, request: ChatRequest, model: str, id: str, created: int) -> None:
         self._request = request
-        self._head = {"id": id, "object": "chat.completion", "created": created, "model": model}
-        self._choices = [_Choice() for _ in range(request.n)]
+        self._model, self._id, self._created = model, id, created
+        self._choices: list[_Choice] = []
         self._usage: Usage | None = None
         self._whole: bytes | None = None
 
     def add(self, event: Event) -> None:
-        if isinstance(event, Delta):
-            choice = self._choices[event.index]
+        if isinstance(event, Whole):
+            self._whole = event.body
+        elif isinstance(event, Usage):
+            self._usage = event
+        elif isinstance(event, Delta):
+            choice = self._of(event.index)
             choice.texts.append(event.text)
             choice.logprobs.extend(event.logprobs)
         elif isinstance(event, ToolCall):
-            self._choices[event.index].calls.append(event)
+            self._of(event.index).calls.append(event)
         elif isinstance(event, Finish):
-            choice = self._choices[event.index]
+            choice = self._of(event.index)
             choice.finish, choice.stopped_by = event.reason, event.stopped_by
-        elif isinstance(event, Usage):
-            self._usage = event
-        elif isinstance(event, Whole):
-            self._whole = event.body
 
     def body(self) -> bytes:
         if self._whole is not None:
             return self._whole
+        self._of(self._request.n - 1)
         choices = [self._choice(index, choice) for index, choice in enumerate(self._choices)]
         usage = {} if self._usage is None else {"usage": usage_object(self._usage)}
-        system = {"system_fingerprint": fingerprint(str(self._head["model"]))}
-        return msgspec.json.encode({**self._head, "choices": choices, **usage, **system})
+        head = {"id": self._id, "object": "chat.completion", "created": self._created, "model": self._model}
+        system = {"system_fingerprint": fingerprint(self._model)}
+        return msgspec.json.encode({**head, "choices": choices, **usage, **system})
+
+    def _of(self, index: int) -> _Choice:
+        if not self._choices:
+            self._choices = [_Choice() for _ in range(self._request.n)]
+        return self._choices[index]
 
     def _choice(self, index: int, choice: _Choice) -> dict[str, object]:
         asked = self._request.sampling.logprobs

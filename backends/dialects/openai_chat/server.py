@@ -9,7 +9,7 @@ from backends.dialects.openai_chat.relay import Relay
 from backends.dialects.openai_chat.whole import correct_whole
 from backends.dialects.openai_completions import forward as completions
 from backends.dialects.openai_embeddings import forward as embeddings
-from backends.messages import Asks, ChatRequest, Event, Usage, Whole
+from backends.messages import Asks, ChatRequest, Event, Whole
 
 PATHS: Mapping[Asks, str] = MappingProxyType(
     {"chat": "/chat/completions", "completions": completions.PATH, "embeddings": embeddings.PATH}
@@ -53,12 +53,13 @@ class ChatServer:
         )
 
     def whole(self, body: bytes, request: ChatRequest) -> tuple[Event, ...]:
-        whole, usage = self._corrected(body, request)
-        return (Whole(whole),) if usage is None else (Whole(whole), usage)
-
-    def _corrected(self, body: bytes, request: ChatRequest) -> tuple[bytes, Usage | None]:
-        if request.asks == "embeddings":
-            return embeddings.correct_vectors(body, request, self._model)
-        if request.asks == "completions":
-            return completions.correct_completion(body, self._model)
-        return correct_whole(body, self._model, keeps_stop=forces_a_function(request))
+        if request.asks == "chat":
+            answer = correct_whole(body, self._model, keeps_stop=forces_a_function(request))
+            whole, usage = Whole(answer.body, finish=answer.finish), answer.usage
+        elif request.asks == "embeddings":
+            vectors, usage = embeddings.correct_vectors(body, request, self._model)
+            whole = Whole(vectors)
+        else:
+            texts, usage = completions.correct_completion(body, self._model)
+            whole = Whole(texts)
+        return (whole,) if usage is None else (whole, usage)

@@ -37,7 +37,7 @@ def in_utf8(data: bytes) -> bytes:
     >>> in_utf8(b"a\xff").decode(), in_utf8(rb'"\ud83d"')
     ('a\ufffd', b'"\\ufffd"')
     """
-    if b"\\ud" in data or b"\\uD" in data:
+    if b"\\" in data and (b"\\ud" in data or b"\\uD" in data):
         data = _ESCAPED.sub(lambda found: rb"\ufffd" if found["half"] else found[0], data)
     if data.isascii():
         return data

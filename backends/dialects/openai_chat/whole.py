@@ -1,5 +1,6 @@
 """An upstream's unstreamed answer as the client shall see it: the same fields, with what breaks clients put right."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from backends.dialects.openai_chat.calls import as_list, whole_call
 from backends.dialects.openai_chat.reported import read_usage, reported_error
 from backends.dialects.openai_chat.shapes import as_json, in_utf8
-from backends.messages import Usage
+from backends.messages import FinishReason, Usage
 
 _NOTHING = msgspec.Raw()
 
@@ -19,6 +20,7 @@ class _Message(msgspec.Struct):
 class _Choice(msgspec.Struct):
     message: _Message
     index: int | None = None
+    finish_reason: msgspec.Raw = _NOTHING
 
 
 class _Answer(msgspec.Struct):
@@ -31,36 +33,48 @@ _ANSWER = msgspec.json.Decoder(_Answer)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
+NO_CALLS = (b"", b"null", b"[]")
+
+FINISHES: Mapping[bytes, FinishReason] = {
+    b'"stop"': "stop",
+    b'"length"': "length",
+    b'"tool_calls"': "tool_calls",
+    b'"content_filter"': "content_filter",
+}
+
+
 class AnswerError(ValueError):
     """A body that is no chat.completion."""
 
 
-def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> tuple[bytes, Usage | None]:
-    """Body and usage. Raises `AnswerError`, or `ReportedError` for an error object under a good status."""
+class Corrected(msgspec.Struct, frozen=True):
+    """An answer put right, and what it says of itself: why it ended, and what it took."""
+
+    body: bytes
+    usage: Usage | None
+    finish: FinishReason | None
+
+
+def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> Corrected:
+    """Raises `AnswerError`, or `ReportedError` for an error object under a good status."""
     body = in_utf8(body)
     try:
-        return _corrected(body, model, keeps_stop)
+        answer, fields = _ANSWER.decode(body), _FIELDS.decode(body)
+        if answer.error is not _NOTHING and bytes(answer.error) != b"null":
+            raise reported_error(bytes(answer.error), 502)
+        if not answer.choices:
+            raise AnswerError("the upstream's answer has no choices")
+        fields["model"] = as_json(model)
+        finish = None
+        for choice in answer.choices:
+            if choice.index is None or bytes(choice.message.tool_calls) not in NO_CALLS:
+                fields["choices"], finish = _put_right(fields["choices"], keeps_stop), None
+                break
+            finish = finish or FINISHES.get(bytes(choice.finish_reason))
+        usage = None if answer.usage is _NOTHING else read_usage(bytes(answer.usage))
+        return Corrected(msgspec.json.encode(fields), usage, finish)
     except (msgspec.DecodeError, RecursionError) as error:
         raise AnswerError(f"the upstream's answer is no chat.completion: {error}") from None
-
-
-def _corrected(body: bytes, model: str, keeps_stop: bool) -> tuple[bytes, Usage | None]:
-    answer, fields = _ANSWER.decode(body), _FIELDS.decode(body)
-    if answer.error is not _NOTHING and bytes(answer.error) != b"null":
-        raise reported_error(bytes(answer.error), 502)
-    if not answer.choices:
-        raise AnswerError("the upstream's answer has no choices")
-    fields["model"] = as_json(model)
-    for choice in answer.choices:
-        if not _is_plain(choice):
-            fields["choices"] = _put_right(fields["choices"], keeps_stop)
-            break
-    return msgspec.json.encode(fields), None if answer.usage is _NOTHING else read_usage(bytes(answer.usage))
-
-
-def _is_plain(choice: _Choice) -> bool:
-    calls = choice.message.tool_calls
-    return choice.index is not None and (calls is _NOTHING or bytes(calls) in (b"null", b"[]"))
 
 
 def _put_right(choices: msgspec.Raw, keeps_stop: bool) -> msgspec.Raw:

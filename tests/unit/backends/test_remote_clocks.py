@@ -5,8 +5,12 @@ import socket
 
 import pytest
 import uvloop
+from hypothesis import given
+from hypothesis import strategies as st
+from servers.virtual_time import run_virtual
 
 from backends.errors import UpstreamError
+from backends.remote.alarms import Alarms
 from backends.remote.clocks import Clocks
 from backends.upstream import TimeLimits
 
@@ -76,6 +80,60 @@ def test_waiting_for_many_events_sets_one_timer_and_the_end_leaves_none() -> Non
         return loop.timers, [timer for timer in loop._scheduled if not timer.cancelled()]
 
     assert run(work) == (1, [])
+
+
+def test_attempts_with_shared_alarms_set_one_timer_and_the_ends_leave_nobody_waiting() -> None:
+    async def work(loop):
+        alarms = Alarms(loop)
+        for number in range(100):
+            clocks = Clocks(limits(total_s=NEVER_S + number / 10), streams=False, alarms=alarms)
+            came = loop.create_future()
+            loop.call_soon(came.set_result, number)
+            assert await clocks.wait(came, clocks.total()) == number
+            clocks.stop()
+        return loop.timers, alarms.waiting
+
+    assert run(work) == (1, 0)
+
+
+attempts = st.tuples(
+    st.floats(0, 20),  # begins
+    st.floats(0, 30),  # may take
+    st.floats(0, 40),  # would take
+    st.booleans(),  # one more deadline, pushed by an event half-way
+)
+
+
+@given(st.lists(attempts, max_size=8))
+def test_shared_alarms_change_nothing_of_who_is_late_and_when(asked) -> None:
+    async def attempt(loop, alarms, one):
+        begins, may_take, would_take, pushed = one
+        await asyncio.sleep(begins)
+        clocks = Clocks(limits(gap_s=may_take), streams=True, alarms=alarms)
+        clocks.spoke()
+        try:
+            if pushed:
+                await clocks.wait(asyncio.sleep(may_take / 2), clocks.deadline())
+            await clocks.wait(asyncio.sleep(would_take), clocks.deadline())
+        except UpstreamError as error:
+            return error.kind, loop.time()
+        finally:
+            clocks.stop()
+        return "", loop.time()
+
+    def outcomes(shares):
+        came = []
+
+        async def work():
+            loop = asyncio.get_running_loop()
+            alarms = Alarms(loop) if shares else None
+            came.extend(await asyncio.gather(*[attempt(loop, alarms, one) for one in asked]))
+            assert alarms is None or alarms.waiting == 0
+
+        run_virtual(work())
+        return came
+
+    assert outcomes(True) == [(kind, pytest.approx(at)) for kind, at in outcomes(False)]
 
 
 def test_a_deadline_that_was_pushed_is_kept_when_the_timer_rings_before_it() -> None:

@@ -1,18 +1,20 @@
 """Ledger, door, owner, books: what is taken is given back, once."""
 
 import asyncio
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.dialects.openai_chat.whole import correct_whole
 from backends.messages import Delta, Finish, Usage, Whole, Wire
 from backends.upstream import Load
 from gateway.errors import Busy, Draining, Unauthorised
 from gateway.live.in_force import Live
 from gateway.live.replicas import Claim, Replica
 from gateway.request.door import Door
-from gateway.request.settle import Books, Tally, spend_microusd
+from gateway.request.settle import Books, Tally, reason_of, spend_microusd
 from policies.catalogue import Price
 from policies.decision import Call
 from policies.policy import Policy
@@ -191,6 +193,20 @@ def test_the_finish_reason_is_read_from_what_passes_as_it_came(said: Wire | Whol
     tally.see(said)
 
     assert tally.reason == reason
+
+
+REASONS = st.sampled_from(["stop", "length", "tool_calls", "content_filter", "eos", "", None, 3, ["stop"]])
+CHOICES = st.fixed_dictionaries(
+    {"message": st.just({"role": "assistant", "content": "hi"})},
+    optional={"index": st.just(0), "finish_reason": REASONS, "tool_calls": st.just([])},
+)
+
+
+@given(st.lists(CHOICES, min_size=1, max_size=3))
+def test_a_finish_that_was_read_with_the_answer_is_the_one_that_stands_in_it(choices: list[object]) -> None:
+    answer = correct_whole(json.dumps({"choices": choices}).encode(), "m", keeps_stop=False)
+
+    assert answer.finish in (None, reason_of(answer.body))
 
 
 def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:

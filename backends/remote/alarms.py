@@ -1,0 +1,54 @@
+"""Limits of many attempts that lie far off: one timer for all of them, for nearly all are taken back before they ring."""
+
+import asyncio
+from math import inf
+from typing import Protocol
+
+STRETCH_S = 16
+"""Whoever has to ring in the same stretch of time waits in one set for its begin."""
+
+
+class Waits(Protocol):
+    """Who set an alarm."""
+
+    def is_near(self) -> None:
+        """It is less than a stretch until then: a timer of one's own is due."""
+        ...
+
+
+class Alarms:
+    """Of one event loop. Instants are of its clock."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._stretches: dict[int, set[Waits]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._next: float = inf
+
+    @property
+    def waiting(self) -> int:
+        """Those who set one that has not come near, and have not taken it back."""
+        return sum(map(len, self._stretches.values()))
+
+    def together(self, at: float) -> set[Waits]:
+        """Whoever rings at an instant that is a stretch or more from now waits in here; to take it back is to leave it."""
+        stretch = int(at) // STRETCH_S
+        waiting = self._stretches.get(stretch)
+        if waiting is None:
+            waiting = self._stretches[stretch] = set()
+            if stretch < self._next:
+                self._wait_for(stretch)
+        return waiting
+
+    def _wait_for(self, stretch: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._next = self.loop.call_at(stretch * STRETCH_S, self._ring), stretch
+
+    def _ring(self) -> None:
+        near = self._stretches.pop(int(self._next))
+        self._timer, self._next = None, inf
+        if self._stretches:
+            self._wait_for(min(self._stretches))
+        for who in near:
+            who.is_near()
