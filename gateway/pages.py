@@ -1,6 +1,7 @@
 """The small endpoints: health, metrics, and a decision without an answer."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 import msgspec
 
@@ -91,7 +92,8 @@ async def tell_route(gateway: Gateway, dialect: Dialect, scope: Scope, receive: 
     request = read_request(await read_body(receive, gateway.limits), gateway.limits, dialect.read)
     request = with_head(request, headers, scope["query_string"])
     async with Owner(gateway.live, NullObservation()) as owner:
-        judged = await judge(owner.live, request, principal, headers, gateway.world, fresh_request_id())
+        world = replace(gateway.world, itemises=True)
+        judged = await judge(owner.live, request, principal, headers, world, fresh_request_id())
         judged = await foreseen(owner.live, request, principal, headers, judged, gateway.budgets)
     if headers.get("accept", "").startswith("text/plain"):
         text = route_text(judged.decision, judged.estimate)

@@ -79,6 +79,7 @@ def build_gateway(settings: Settings) -> Built:
             notes=sharing.notes,
             forced=lambda: experiments.forced,
             ramps=lambda: experiments.ramps,
+            itemises=decisions is not None or settings.debug_headers,
         ),
         observer=observer,
         decisions=decisions,

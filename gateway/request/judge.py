@@ -111,7 +111,7 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     estimate = await estimate_for(live, request, lambda span: left_open(look(), span))
     began = time.perf_counter_ns()
     field = look()
-    decision = decide_on(field, estimate)
+    decision = decide_on(field, estimate, itemises=world.itemises)
     took_us = (time.perf_counter_ns() - began) // 1_000
     return Judged(facts, estimate, decision, field.snapshot, prepared, took_us, turn)
 

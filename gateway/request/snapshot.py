@@ -33,7 +33,7 @@ class World:
     """What decisions read besides the request. `now` in seconds since the epoch. `notes` hold which conversations were
     escalated. `forced` tells the variants of experiments that are over, `ramps` the weights of those that were changed while
     they ran. `hedges` know how long models take to speak, `retries` how
-    many may be made."""
+    many may be made. `itemises`: somebody reads what each candidate of a decision costs, and why."""
 
     residency: Residency
     now: Clock
@@ -43,6 +43,7 @@ class World:
     ramps: Callable[[], Ramps] = dict
     hedges: Hedges = field(default_factory=Hedges)
     retries: Allowance = field(default_factory=lambda: Allowance(MOST))
+    itemises: bool = True
 
 
 UNMEASURED = Prepared(tokens=0, exact=False)

@@ -70,7 +70,8 @@ class Change:
             return "unfit"
         facts = msgspec.structs.replace(errand.facts, uncarried=uncarried(errand.request, arm.policy.models))
         snapshot = take_snapshot(arm, {}, {}, self._world, draw_of(errand.request, errand.salt))
-        step = decide_by(arm.policy, facts, await estimate_by(arm, live.arm(assigned), errand), snapshot).steps[0]
+        estimate = await estimate_by(arm, live.arm(assigned), errand)
+        step = decide_by(arm.policy, facts, estimate, snapshot, itemises=False).steps[0]
         if not isinstance(step, Call):
             return "refused"
         return "unchanged" if is_the_same(live.arm(assigned), errand.answered_by, arm, step) else Asked(arm, step)
