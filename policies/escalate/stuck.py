@@ -40,7 +40,8 @@ def stuck_in(steps: Iterable[Step]) -> Stuck:
     >>> stuck_in([[fails], [fails], [read], []])
     Stuck(turns=0, most=2, failed=2, repeated=1)
     """
-    row, longest, seen = NOT_STUCK, NOT_STUCK, set[tuple[str, str]]()
+    row = longest = NOT_STUCK
+    seen: set[tuple[str, str]] = set()
     for step in steps:
         known = [(tried.call, tried.result) in seen for tried in step]
         if step and all(tried.failed or again for tried, again in zip(step, known, strict=True)):

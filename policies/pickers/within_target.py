@@ -40,7 +40,8 @@ def tiers(
     """
     if not earlier:
         return []
-    found, floor = list[int](), climbing_from or 0
+    found: list[int] = []
+    floor = climbing_from or 0
     for p_good in earlier:
         chance = chances(choose, models, p_good)
         if chance is None and p_good:

@@ -35,8 +35,9 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     if amounts is None or not amounts[target.of] or not charges[target.of]:
         return None
     ladder = from_where_it_was_moved(policy, route, choose, seen.facts)
-    moves = chance is not None and not seen.decision.instead_of and choice.model in ladder
-    ways = turns_that_decide(policy, choose, estimate) if moves else ()
+    ways: Sequence[Mapping[str, float]] = ()
+    if chance is not None and not seen.decision.instead_of and choice.model in ladder:
+        ways = turns_that_decide(policy, choose, estimate) if estimate.earlier else (chance,)
     if not ways:
         spent = amounts[choice.model]
         return Sighting(seen.facts.tenant, amounts[target.of], spent, (), spent)
@@ -95,8 +96,8 @@ def from_where_it_was_moved(policy: Policy, route: Route, choose: Choose, facts:
 
 def open_models(decision: Decision, chosen: str, ladder: Iterable[str]) -> Sequence[str]:
     """The models of the ladder that were ready to answer."""
-    ready = {candidate.model for candidate in decision.candidates} | {chosen}
-    return [model for model in ladder if model in ready]
+    ready = {candidate.model for candidate in decision.candidates}
+    return [model for model in ladder if model in ready or model == chosen]
 
 
 def _charges(policy: Policy, route: Route, models: Iterable[str], facts: Facts) -> Mapping[str, float]:
@@ -110,13 +111,15 @@ def _rises(
 ) -> tuple[str, tuple[Rise, ...]]:
     """The model at which a request begins, and where it rises from there; cheapest model first. The dearest of what its
     turns need counts."""
-    at, moves = 0, list[tuple[float, int]]()
+    at = 0
+    moves: list[tuple[float, int]] = []
+    rises: list[Rise] = []
     for chance in ways:
         p_good = [chance[model] for model in models]
         start = cheapest(costs, p_good)
         at = max(at, start)
-        moves.extend((move.loss, move.joined) for move in climb(costs, p_good, start))
-    first, rises = models[at], list[Rise]()
+        moves += [(move.loss, move.joined) for move in climb(costs, p_good, start)]
+    first = models[at]
     for loss, to in sorted(moves):
         if to > at:
             rises.append(Rise(loss, max(0.0, amounts[models[to]] - amounts[models[at]])))
