@@ -6,6 +6,7 @@ exporter an HTTP client of its own: 10 MB of a process, for a hundred lines.
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status
@@ -25,6 +26,9 @@ KNOWS_REMOTE, IS_REMOTE = 0x100, 0x200
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Kinds of a field on the wire."""
+
+SMALL = [bytes((number,)) for number in range(0x80)]
+"""Varints of one byte, which nearly all are."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -105,7 +109,12 @@ def _flags(field: int, other: SpanContext | None) -> bytes:
 
 
 def _attributes(field: int, attributes: Mapping[str, object]) -> bytes:
-    return b"".join([_told(field, _text(1, key) + _told(2, _value(value))) for key, value in attributes.items()])
+    return b"".join([_told(field, _key(key) + _told(2, _value(value))) for key, value in attributes.items()])
+
+
+@lru_cache(maxsize=512)
+def _key(name: str) -> bytes:
+    return _text(1, name)
 
 
 def _value(value: object) -> bytes:
@@ -134,9 +143,11 @@ def _number(field: int, number: int) -> bytes:
 
 
 def _told(field: int, content: bytes) -> bytes:
-    return _tag(field, BYTES) + _varint(len(content)) + content
+    size = len(content)
+    return _tag(field, BYTES) + (SMALL[size] if size <= 0x7F else _varint(size)) + content
 
 
+@lru_cache(maxsize=64)
 def _tag(field: int, kind: int) -> bytes:
     return _varint(field << 3 | kind)
 
@@ -147,6 +158,8 @@ def _varint(number: int) -> bytes:
     >>> _varint(300).hex()
     'ac02'
     """
+    if number <= 0x7F:
+        return SMALL[number]
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)
