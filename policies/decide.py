@@ -1,12 +1,10 @@
 """decide(): the table of contents of routing. Pure: same values in, same decision out, byte for byte."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 from policies.budgets.afford import afforded
 from policies.decision import Call, Decision, Dropped
-from policies.escalate.holding import holding
+from policies.escalate.holding import NOTHING_HELD_BACK, holding
 from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.field import Field, field_of, survey
@@ -14,11 +12,10 @@ from policies.hedging.hedge import hedged
 from policies.itemise import itemised, named
 from policies.offer import Offer
 from policies.pickers.explore import NOTHING, Drawn, explore
-from policies.pickers.lowest_cost import NO_LOSSES, Weighed, first_of, foremost, in_order, to_be_asked
+from policies.pickers.lowest_cost import Weighed, first_of, foremost, in_order, to_be_asked
 from policies.pickers.preference import Preference, prefer
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
-from policies.terms.cost import Rates
 from policies.terms.quality import losses
 
 
@@ -60,12 +57,12 @@ def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Dec
         return rejected(field)
     policy, route, facts = field.policy, offer.route, field.facts
     preference = prefer(policy, offer, facts, field.taken, estimate)
-    weighed, expected = field.candidates(preference.home), losses_of(field.rates, preference)
+    weighed, expected = field.contest(preference.home).weighed, losses(field.rates, preference.chance)
     best = in_order(weighed, preference.rank, facts.prefix, expected)
     drawn = draw_tier(field, route, preference, best[0].model) if route.explore else NOTHING
-    ordered = first_of(best, drawn.model)
+    ordered = first_of(best, drawn.model) if drawn.model else best
     calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)[: policy.resilience.attempts]]
-    hold, unheld = holding(policy, route, facts, field.snapshot, calls)
+    hold, unheld = holding(policy, route, facts, field.snapshot, calls) if route.escalate else NOTHING_HELD_BACK
     decision = Decision(
         steps=tuple(calls),
         route=route.name,
@@ -89,13 +86,9 @@ def first_choice(field: Field, estimate: Estimate) -> str:
     if field.offer is None or field.fault is not None:
         return ""
     preference = prefer(field.policy, field.offer, field.facts, field.taken, estimate)
-    expected = losses_of(field.rates, preference)
-    first = foremost(field.bests(preference.home), preference.rank, expected)
-    return first or in_order(field.candidates(preference.home), preference.rank, field.facts.prefix, expected)[0].model
-
-
-def losses_of(rates: Rates, preference: Preference) -> Mapping[str, float]:
-    return NO_LOSSES if preference.chance is None else losses(rates, preference.chance)
+    contest, expected = field.contest(preference.home), losses(field.rates, preference.chance)
+    first = foremost(contest.bests, preference.rank, expected)
+    return first or in_order(contest.weighed, preference.rank, field.facts.prefix, expected)[0].model
 
 
 def draw_tier(field: Field, route: Route, preference: Preference, chosen: str) -> Drawn:

@@ -54,15 +54,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
         outside = () if self.offer is None else self.offer.outside
         return self.sifted.dropped + outside
 
-    def candidates(self, home: str) -> Sequence[Weighed]:
-        """Everybody that may answer, where the conversation's last answer came from the model `home`, or ""."""
-        return self._contest(home).weighed
-
-    def bests(self, home: str) -> Mapping[str, Best]:
-        """The best of each model among them."""
-        return self._contest(home).bests
-
-    def _contest(self, home: str) -> Contest:
+    def contest(self, home: str) -> Contest:
+        """Where the conversation's last answer came from the model `home`, or ""."""
         if not self.facts.history_tokens:
             home = ""
         found = self.contests.get(home)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from policies.decide import first_choice
-from policies.estimates import Estimate, Span
+from policies.estimates import Span
 from policies.facts import Facts
 from policies.field import Field, field_of
 from policies.pickers.within_target import tiers
@@ -48,13 +48,12 @@ def is_open(field: Field, span: Span) -> bool:
     """Whether the ends of the newest part two models, whichever floor the past sets."""
     if field.fault is not None or len(field.sifted.ready) == 1:
         return False
-    low, high = span.low.earlier, span.high.earlier
-    return parts(field, span, low) or (low != high and parts(field, span, high))
+    low, high = span
+    if low.earlier == high.earlier:
+        return first_choice(field, low) != first_choice(field, high)
+    return parts(field, span, low.earlier) or parts(field, span, high.earlier)
 
 
 def parts(field: Field, span: Span, past: Past) -> bool:
-    return first_choice(field, after(span.low, past)) != first_choice(field, after(span.high, past))
-
-
-def after(end: Estimate, past: Past) -> Estimate:
-    return end if end.earlier == past else msgspec.structs.replace(end, earlier=past)
+    low, high = [msgspec.structs.replace(end, earlier=past) for end in span]
+    return first_choice(field, low) != first_choice(field, high)

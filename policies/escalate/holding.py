@@ -11,13 +11,15 @@ from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
 from policies.weigh import request_rates, weigh
 
+Holding = tuple[Hold | None, str]
+"""What is held back, or why nothing is."""
 
-def holding(
-    policy: Policy, route: Route, facts: Facts, snapshot: Snapshot, steps: Sequence[Call]
-) -> tuple[Hold | None, str]:
-    """What is held back, or why nothing is: ("" where the route escalates nothing)."""
-    if not route.escalate:
-        return None, ""
+NOTHING_HELD_BACK: Holding = None, ""
+"""Where the route escalates nothing."""
+
+
+def holding(policy: Policy, route: Route, facts: Facts, snapshot: Snapshot, steps: Sequence[Call]) -> Holding:
+    """Of a route that escalates."""
     plan = policy.escalations[route.escalate]
     if not plan.under:
         return None, f"{plan.name} judges no answer"

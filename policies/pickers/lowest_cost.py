@@ -8,6 +8,7 @@ from policies.affinity.ring import rank
 from policies.offer import Offered
 from policies.policy import Route
 from policies.snapshot import ReplicaState
+from policies.terms.quality import NO_LOSSES
 
 
 class Weighed(msgspec.Struct, frozen=True):
@@ -30,9 +31,6 @@ class Weighed(msgspec.Struct, frozen=True):
     slowness: float
 
 
-NO_LOSSES: Mapping[str, float] = {}
-"""Expected of bad answers, by model, in micro-dollars."""
-
 Place = tuple[int, bool, float, float, int]
 """What orders a candidate, and last where it stands among all, which tells none from another."""
 
@@ -43,7 +41,8 @@ Best = tuple[bool, float]
 def in_order(
     weighed: Sequence[Weighed], preference: Mapping[str, int], key: str, losses: Mapping[str, float] = NO_LOSSES
 ) -> list[Weighed]:
-    """Lowest first. Equal cost: the lower load, then a stable draw for `key`."""
+    """Lowest first. `losses` are expected of bad answers, by model, in micro-dollars. Equal cost: the lower load, then a stable
+    draw for `key`."""
     places: list[Place] = []
     for at, w in enumerate(weighed):
         cost = w.microusd + losses.get(w.model, 0.0)
@@ -89,8 +88,8 @@ def foremost(
 
 
 def first_of(ordered: list[Weighed], model: str) -> list[Weighed]:
-    """The same order with the replicas of `model` before all others; as it is for ""."""
-    return sorted(ordered, key=lambda w: w.model != model) if model else ordered
+    """The same order with the replicas of `model` before all others."""
+    return sorted(ordered, key=lambda w: w.model != model)
 
 
 def to_be_asked(ordered: list[Weighed], route: Route) -> list[Weighed]:

@@ -9,10 +9,13 @@ from policies.policy import Choose
 
 def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, float]) -> Mapping[str, float] | None:
     """P(good) of each model of the ladder through its head; None when a head says nothing."""
-    try:
-        return {name: p_good[models[name].head or name] for name in choose.among}
-    except KeyError:
-        return None
+    found: dict[str, float] = {}
+    for name in choose.among:
+        p = p_good.get(models[name].head or name)
+        if p is None:
+            return None
+        found[name] = p
+    return found
 
 
 def tier(

@@ -6,6 +6,8 @@ from policies.terms.cost import Cost, Rates
 
 NEUTRAL = Cost(0.0, "no estimate: neutral")
 
+NO_LOSSES: Mapping[str, float] = {}
+
 
 def loss(rates: Rates, p_good: float | None) -> float:
     """lambda_q · (1 - p_good). Without an estimate every candidate is charged alike, so the other terms decide.
@@ -16,10 +18,14 @@ def loss(rates: Rates, p_good: float | None) -> float:
     return 0.0 if p_good is None else rates.bad_answer * (1 - p_good)
 
 
-def losses(rates: Rates, chance: Mapping[str, float]) -> Mapping[str, float]:
-    """The same by model."""
-    bad_answer = rates.bad_answer
-    return {model: bad_answer * (1 - p_good) for model, p_good in chance.items()}
+def losses(rates: Rates, chance: Mapping[str, float] | None) -> Mapping[str, float]:
+    """The same by model; nothing without an estimate."""
+    if chance is None:
+        return NO_LOSSES
+    bad_answer, found = rates.bad_answer, dict[str, float]()
+    for model, p_good in chance.items():
+        found[model] = bad_answer * (1 - p_good)
+    return found
 
 
 def quality(rates: Rates, p_good: float | None) -> Cost:

@@ -273,5 +273,5 @@ def test_what_a_decision_says_of_costs_comes_to_what_ordered_its_candidates(
 ) -> None:
     field = field_of(p, facts, world)
     said = {(c.model, c.replica): c.microusd for c in decide_on(field, Estimate(abstains="late")).candidates}
-    for weighed in field.candidates("") if said else ():
+    for weighed in field.contest("").weighed if said else ():
         assert abs(said[weighed.model, weighed.replica] - weighed.microusd) <= 2.0 + 1e-9 * abs(weighed.microusd)
