@@ -13,6 +13,7 @@ from gateway.live.in_force import Live, opened
 from gateway.pages import NO_CACHE, who_asks
 from gateway.request.carried import with_head
 from gateway.request.chat import read_request
+from gateway.request.client import client_of
 from gateway.request.faults import from_reject, from_upstream
 from gateway.request.ingress import Receive, Scope, Send, read_body
 from gateway.request.judge import Judged, judge
@@ -31,7 +32,7 @@ async def count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: S
     not told."""
     principal, headers = who_asks(gateway, scope)
     request = read_request(await read_body(receive, gateway.limits), gateway.limits, read_to_count)
-    request = with_head(request, headers, scope["query_string"])
+    request = with_head(request, client_of(scope).head)
     async with Owner(gateway.live, NullObservation()) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world)
         tokens = await measure(owner.live.arm(judged.decision.assignments), request, judged, principal.salt)

@@ -90,7 +90,7 @@ async def tell_route(gateway: Gateway, dialect: Dialect, scope: Scope, receive: 
     """
     principal, headers = who_asks(gateway, scope)
     request = read_request(await read_body(receive, gateway.limits), gateway.limits, dialect.read)
-    request = with_head(request, headers, scope["query_string"])
+    request = with_head(request, client_of(scope).head)
     async with Owner(gateway.live, NullObservation()) as owner:
         world = replace(gateway.world, itemises=True)
         judged = await judge(owner.live, request, principal, headers, world, fresh_request_id())

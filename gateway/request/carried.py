@@ -7,6 +7,7 @@ import msgspec
 
 from backends.dialects.anthropic_messages.server.ask import fault_of
 from backends.messages import ChatRequest, Unmapped
+from gateway.request.head import Head
 from gateway.request.identity import Principal
 from policies.catalogue import Dialect, Model
 from policies.facts import Uncarried
@@ -23,11 +24,12 @@ FAULTS: Mapping[Dialect, Callable[[ChatRequest], Unmapped | None]] = {
 }
 
 
-def with_head(request: ChatRequest, headers: Mapping[str, str], query: bytes) -> ChatRequest:
+def with_head(request: ChatRequest, head: Head) -> ChatRequest:
     """The request with those of its headers, and parts of its query, that its dialect counts to what it says; no others."""
     native = request.native
     if native is None:
         return request
+    headers, query = head.headers, head.query
     carried = {name: headers[name] for name in native.carries if name in headers}
     asked_with = [part for part in native.asks_with if part.encode() in query.split(b"&")] if query else []
     said = msgspec.structs.replace(native, headers=carried, query="&".join(asked_with))

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from backends.dialects.dialect import Dialect
 from backends.dialects.faults import RequestFault
@@ -30,7 +31,7 @@ from gateway.request.settle import Books
 from gateway.request.told import told
 from gateway.request.watch import ClientWatch
 from gateway.settings import Limits
-from gateway.shadows.capture import joined
+from gateway.shadows.capture import Ear, joined
 from gateway.shadows.errand import Drawn
 from gateway.telemetry.observe import Observation
 from policies.experiments.plan import Experiment
@@ -39,8 +40,7 @@ METHOD = "POST"
 """Of all that is asked here."""
 
 
-@dataclass(slots=True)
-class Visit:
+class Visit(msgspec.Struct):
     """One HTTP request at the door, with its observation and its books; `judged` from its decision on. `asked` is what the
     log of decisions wants of it, where one is kept; `drawn` what shadows want; `experiments` are those of the policy that
     decided."""
@@ -61,6 +61,8 @@ class ChatEndpoint:
     def __init__(self, gateway: Gateway, dialect: Dialect) -> None:
         self._gateway = gateway
         self._dialect = dialect
+        self._limits = gateway.limits
+        self._shows_candidates = gateway.settings.debug_headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.attend(client_of(scope))
@@ -68,27 +70,8 @@ class ChatEndpoint:
     async def attend(self, client: Asker) -> None:
         headers = client.head.headers
         observation = self._gateway.observer.begin(headers, METHOD, self._dialect.path)
-        shows = self._gateway.settings.debug_headers
-        books = Books(observation.request_id, self._dialect.name, shows_candidates=shows)
+        books = Books(observation.request_id, self._dialect.name, shows_candidates=self._shows_candidates)
         visit = Visit(client, headers, observation, books)
-        try:
-            await self._attend(visit)
-        finally:
-            self._settle(visit)
-
-    def _settle(self, visit: Visit) -> None:
-        settlement = visit.books.close()
-        visit.observation.settle(settlement)
-        if visit.judged is not None:
-            self._gateway.lines.settled(visit.judged, settlement)
-        if self._gateway.decisions is not None and visit.judged is not None:
-            self._gateway.decisions.settled(visit.judged, settlement, visit.asked)
-        if visit.judged is not None and visit.experiments:
-            self._gateway.experiments.settled(visit.experiments, visit.judged, settlement)
-        if visit.drawn is not None and self._gateway.shadows is not None:
-            self._gateway.shadows.settled(visit.drawn, settlement)
-
-    async def _attend(self, visit: Visit) -> None:
         try:
             await self._admit(visit)
         except Left:
@@ -100,22 +83,36 @@ class ChatEndpoint:
         except Exception:
             await self._apologise(visit)
             raise
+        finally:
+            self._settle(visit)
 
     async def _admit(self, visit: Visit) -> None:
-        gateway = self._gateway
-        refuse_early(visit.client.head, gateway.limits)
-        principal = gateway.identity.identify(visit.headers)
+        gateway, limits, client, headers = self._gateway, self._limits, visit.client, visit.headers
+        refuse_early(client.head, limits)
+        principal = gateway.identity.identify(headers)
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:
-            body = visit.client.whole_body or await read_body(visit.client.receive, gateway.limits)
-            request = read_request(body, gateway.limits, self._dialect.read)
-            request = with_head(request, visit.headers, visit.client.head.query)
-            request = behind_others(request, visit.headers, principal)
+            body = client.whole_body or await read_body(client.receive, limits)
+            request = with_head(read_request(body, limits, self._dialect.read), client.head)
+            request = behind_others(request, headers, principal)
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
         finally:
             gateway.door.leave()
+
+    def _settle(self, visit: Visit) -> None:
+        gateway, judged, settlement = self._gateway, visit.judged, visit.books.close()
+        visit.observation.settle(settlement)
+        if judged is None:
+            return
+        gateway.lines.settled(judged, settlement)
+        if gateway.decisions is not None:
+            gateway.decisions.settled(judged, settlement, visit.asked)
+        if visit.experiments:
+            gateway.experiments.settled(visit.experiments, judged, settlement)
+        if visit.drawn is not None and gateway.shadows is not None:
+            gateway.shadows.settled(visit.drawn, settlement)
 
     async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
         """From here on the client is watched, and everything taken has an owner."""
@@ -135,27 +132,22 @@ class ChatEndpoint:
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
     ) -> Drive:
-        live = owner.live
+        """Decided, within its budgets where there are any."""
+        gateway, live, books, headers = self._gateway, owner.live, visit.books, visit.headers
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
-        judged = await self._judge(visit, request, principal, owner)
+        judged = await judge(live, request, principal, headers, gateway.world, books.request_id)
+        if live.arm(judged.decision.assignments).policy.budgets:
+            ledger = gateway.budgets
+            judged = await reserve(live, request, principal, headers, judged, ledger=ledger, owner=owner, books=books)
         visit.judged, visit.experiments = judged, live.policy.experiments
         arm = live.arm(judged.decision.assignments)
         owner.answer_by(arm)
-        if self._gateway.shadows is not None:
-            visit.drawn = self._gateway.shadows.drawn(live, visit, request, judged, principal.salt)
-        if self._gateway.decisions is not None:
-            visit.asked = self._gateway.decisions.asked(request, principal, arm.estimator)
+        if gateway.shadows is not None:
+            visit.drawn = gateway.shadows.drawn(live, visit, request, judged, principal.salt)
+        if gateway.decisions is not None:
+            visit.asked = gateway.decisions.asked(request, principal, arm.estimator)
         self._note(visit, judged, arm)
         return self._job(visit, request, principal, owner, out, judged=judged, total_at=total_at)
-
-    async def _judge(self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner) -> Judged:
-        """Decided, within its budgets where there are any."""
-        live, books, headers = owner.live, visit.books, visit.headers
-        judged = await judge(live, request, principal, headers, self._gateway.world, books.request_id)
-        if not live.arm(judged.decision.assignments).policy.budgets:
-            return judged
-        ledger = self._gateway.budgets
-        return await reserve(live, request, principal, headers, judged, ledger=ledger, owner=owner, books=books)
 
     def _note(self, visit: Visit, judged: Judged, arm: Live) -> None:
         """The books, the conversation, the lines and the trace learn what was decided."""
@@ -191,7 +183,7 @@ class ChatEndpoint:
             books,
             cascade_of(live.policy, request, judged, world.escalations, books),
             total_at,
-            ear=joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None),
+            ear=ear_of(visit),
             hedges=world.hedges if live.policy.resilience.hedge is not None else None,
             retries=world.retries if budget is not None else None,
         )
@@ -199,8 +191,7 @@ class ChatEndpoint:
     def _egress(self, visit: Visit, request: ChatRequest) -> Egress:
         request_id = visit.books.request_id
         if request.stream:
-            silence_s = self._gateway.limits.silence_s
-            return StreamEgress(self._dialect, visit.client, request, request_id, silence_s=silence_s)
+            return StreamEgress(self._dialect, visit.client, request, request_id, silence_s=self._limits.silence_s)
         return WholeEgress(self._dialect, visit.client, request, request_id)
 
     async def _refuse(self, visit: Visit, error: RouterError) -> None:
@@ -218,6 +209,13 @@ class ChatEndpoint:
     async def _tell(self, visit: Visit, error: RouterError) -> None:
         await visit.client.room()
         answer_error(visit.client, error, told(visit.books), self._dialect, visit.books.request_id)
+
+
+def ear_of(visit: Visit) -> Ear | None:
+    """Who hears the answer beside the client."""
+    if visit.asked is None and visit.drawn is None:
+        return None
+    return joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None)
 
 
 def cut_short() -> Draining:

@@ -12,11 +12,8 @@ class Door:
         self._max = max_in_flight
         self._closed = asyncio.Event()
         self._empty = asyncio.Event()
+        self.is_draining = False
         self.in_flight = 0
-
-    @property
-    def is_draining(self) -> bool:
-        return self._closed.is_set()
 
     def enter(self) -> None:
         """Raises Draining, Busy. Whoever is let in must `leave()`."""
@@ -32,6 +29,7 @@ class Door:
             self._empty.set()
 
     def drain(self) -> None:
+        self.is_draining = True
         self._closed.set()
         if self.in_flight == 0:
             self._empty.set()

@@ -19,6 +19,9 @@ from gateway.settings import Settings, is_loopback
 DIGEST_BYTES = 32
 NOBODY = bytes(DIGEST_BYTES)
 
+BEARER = "bearer "
+"""Names of schemes know no case (RFC 9110 section 11.1)."""
+
 LONGEST_HOST = 253
 """Characters of a host name, as DNS has it."""
 
@@ -93,15 +96,17 @@ class Identity:
 
     def identify(self, headers: Mapping[str, str]) -> Principal:
         """Raises ForeignHost; and Unauthorised, in one shape whatever was wrong with the key."""
-        self.refuse_foreign(headers)
-        if not self._requires_key:
-            return relayed(ANONYMOUS, headers)
-        key = presented_key(headers)
+        if self._loopback_names_only:
+            self.refuse_foreign(headers)
+        principal = self._holder(presented_key(headers)) if self._requires_key else ANONYMOUS
+        return relayed(principal, headers) if SALT_HEADER in headers else principal
+
+    def _holder(self, key: str) -> Principal:
         digest = hashlib.sha256(key.encode("latin-1")).digest()
         known, principal = self._by_digest.get(digest, (NOBODY, ANONYMOUS))
         if not key or not hmac.compare_digest(known, digest):
             raise Unauthorised("The API key is missing or not known here.")
-        return relayed(principal, headers)
+        return principal
 
     def refuse_foreign(self, headers: Mapping[str, str]) -> None:
         """Raises ForeignHost. No browser leaves the header out, so what comes without it passes."""
@@ -145,8 +150,9 @@ def presented_key(headers: Mapping[str, str]) -> str:
     >>> presented_key({"authorization": "bearer k1"})
     'k1'
     """
-    scheme, _, key = headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" and key.strip() else headers.get("x-api-key", "").strip()
+    given = headers.get("authorization", "")
+    key = given[len(BEARER) :].strip() if given[: len(BEARER)].lower() == BEARER else ""
+    return key or headers.get("x-api-key", "").strip()
 
 
 def load_keys(path: Path) -> tuple[KeyEntry, ...]:

@@ -14,6 +14,15 @@ from backends.messages import ChatRequest, Message, Sampling, SamplingChoice, To
 
 _DECODER = msgspec.json.Decoder(Body)
 _SEED_MASK = (1 << 63) - 1
+_PLAIN = Sampling()
+_NOTHING_STATED = (None,) * 10
+_LEFT_OPEN: Mapping[tuple[bool, bool], frozenset[SamplingChoice]] = {
+    (True, True): frozenset(("temperature", "top_p")),
+    (True, False): frozenset(("temperature",)),
+    (False, True): frozenset(("top_p",)),
+    (False, False): frozenset(),
+}
+"""By what was not stated: the temperature, top_p."""
 
 
 def read_chat(raw: bytes) -> ChatRequest:
@@ -30,22 +39,28 @@ def read_chat(raw: bytes) -> ChatRequest:
     return ChatRequest(
         raw=raw,
         model=body.model,
-        messages=tuple(_message(turn, f"messages[{index}]") for index, turn in enumerate(body.messages)),
+        messages=tuple([_message(turn, place) for place, turn in enumerate(body.messages)]),
         sampling=_sampling(body),
-        left_open=_left_open(body),
+        left_open=_LEFT_OPEN[body.temperature is None, body.top_p is None],
         max_tokens=body.max_completion_tokens or body.max_tokens,
-        stop=(body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ()),
+        stop=(body.stop,) if type(body.stop) is str else tuple(body.stop or ()),
         stream=bool(body.stream),
         include_usage=bool(body.stream_options and body.stream_options.include_usage),
         n=body.n or 1,
-        tools=tuple(_tool(tool, f"tools[{index}]") for index, tool in enumerate(body.tools or ())),
-        tool_choice=_tool_choice(body.tool_choice),
+        tools=tuple([_tool(tool, f"tools[{place}]") for place, tool in enumerate(body.tools)]) if body.tools else (),
+        tool_choice="auto" if body.tool_choice is None else _tool_choice(body.tool_choice),
         parallel_tool_calls=body.parallel_tool_calls is not False,
-        response_format=_response_format(body.response_format),
+        response_format=None if body.response_format is None else _response_format(body.response_format),
     )
 
 
-def _message(turn: Turn, at: str) -> Message:
+def _message(turn: Turn, place: int) -> Message:
+    if type(turn.content) is str and turn.role != "tool" and turn.tool_calls is None:
+        return Message(role=turn.role, text=turn.content, tool_call_id=turn.tool_call_id or "", name=turn.name or "")
+    return _message_of_parts(turn, f"messages[{place}]")
+
+
+def _message_of_parts(turn: Turn, at: str) -> Message:
     if turn.role == "tool" and not turn.tool_call_id:
         raise RequestFault(f"{at}.tool_call_id is required for a message of role tool.", f"{at}.tool_call_id")
     if turn.content is None and turn.role != "assistant":
@@ -104,9 +119,7 @@ def _tool_choice(value: object) -> ToolChoice:
     return "none" if value == "none" else "required" if value == "required" else "auto"
 
 
-def _response_format(value: dict[str, Any] | None) -> Mapping[str, Any] | None:
-    if value is None:
-        return None
+def _response_format(value: dict[str, Any]) -> Mapping[str, Any]:
     if not isinstance(value.get("type"), str):
         raise RequestFault("response_format.type is required.", "response_format.type")
     schema = value.get("json_schema")
@@ -115,19 +128,26 @@ def _response_format(value: dict[str, Any] | None) -> Mapping[str, Any] | None:
     return value
 
 
-def _left_open(body: Body) -> frozenset[SamplingChoice]:
-    choices: tuple[tuple[SamplingChoice, float | None], ...] = (
-        ("temperature", body.temperature),
-        ("top_p", body.top_p),
-    )
-    return frozenset(name for name, value in choices if value is None)
-
-
 def _sampling(body: Body) -> Sampling:
-    plain = Sampling()
+    stated = (
+        body.temperature,
+        body.top_p,
+        body.top_k,
+        body.min_p,
+        body.seed,
+        body.presence_penalty,
+        body.frequency_penalty,
+        body.repetition_penalty,
+        body.logit_bias,
+        body.logprobs,
+    )
+    return _PLAIN if stated == _NOTHING_STATED else _stated(body)
+
+
+def _stated(body: Body) -> Sampling:
     return Sampling(
-        temperature=plain.temperature if body.temperature is None else body.temperature,
-        top_p=plain.top_p if body.top_p is None else body.top_p,
+        temperature=_PLAIN.temperature if body.temperature is None else body.temperature,
+        top_p=_PLAIN.top_p if body.top_p is None else body.top_p,
         top_k=max(body.top_k or 0, 0),
         min_p=body.min_p or 0.0,
         seed=None if body.seed is None else body.seed & _SEED_MASK,
