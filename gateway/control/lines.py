@@ -23,7 +23,7 @@ from policies.experiments.enrol import arm_of
 from policies.facts import Facts
 from policies.policy import Choose, Line, Policy, Route
 from policies.steering.helm import Helm, carried, turn
-from policies.steering.sight import Decided, sights
+from policies.steering.sight import Decided, may_escalate, sights
 from policies.steering.steer import EVERY, realised
 
 log = logging.getLogger("turnout.policy")
@@ -150,7 +150,8 @@ def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float
         over = [Settled(seen, told.microusd, used_of(told)) for seen, told in ours]
         paid = list(bills(own_policy, route, choose, over))
         helm, fresh = helms.get(place, Helm()), sights(own_policy, route, choose, own, paid)
-        after, line = turn(helm, choose, fresh, now=now, remember_s=own_policy.remember_s)
+        at_most = may_escalate(own_policy, route)
+        after, line = turn(helm, choose, fresh, now=now, remember_s=own_policy.remember_s, at_most=at_most)
         turned[place] = Turned(after, line, came_to(choose, after))
     return turned
 

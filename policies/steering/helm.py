@@ -27,12 +27,15 @@ class Helm(msgspec.Struct, frozen=True):
     bills: Bills = ()
 
 
-def turn(helm: Helm, choose: Choose, fresh: Sightings, *, now: float, remember_s: float) -> tuple[Helm, Line]:
-    """The helm after these sightings, and the line from `now` on. The line of `choose` is the one in force so far."""
+def turn(
+    helm: Helm, choose: Choose, fresh: Sightings, *, now: float, remember_s: float, at_most: float = 0.0
+) -> tuple[Helm, Line]:
+    """The helm after these sightings, and the line from `now` on. The line of `choose` is the one in force so far. `at_most` is
+    the share of the route's requests that may escalate."""
     window, floor = take(helm.window, fresh.target), take(helm.floor, fresh.floor)
     bills = take(helm.bills, fresh.bills)
     line = choose.loss_per_reference
-    loss = steer(choose.target, window, line, bills)
+    loss = steer(choose.target, window, line, bills, at_most)
     if choose.floor is not None:
         loss = lifted(choose.floor, floor, line, loss)
     past = remember(remember(helm.past, line, now, remember_s), loss, now, remember_s)

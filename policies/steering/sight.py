@@ -15,6 +15,9 @@ from policies.steering.window import Bill, Rise, Sighting, Sightings
 from policies.targets import cheapest, climb
 from policies.terms.cost import charge, expected_output
 
+UNKNOWN = 0.5
+"""The doubt where there is no estimate."""
+
 
 class Decided(msgspec.Struct, frozen=True):
     """A decision with what it was made of."""
@@ -38,12 +41,14 @@ def sight(policy: Policy, route: Route, choose: Choose, seen: Decided, target: T
     ways: Sequence[Mapping[str, float]] = ()
     if chance is not None and not seen.decision.instead_of and choice.model in ladder:
         ways = turns_that_decide(policy, choose, estimate) if estimate.earlier else (chance,)
+    doubt, of_lowest = _doubt(chance, choice.model), _doubt(chance, choose.among[0])
     if not ways:
         spent = amounts[choice.model]
-        return Sighting(seen.facts.tenant, amounts[target.of], spent, (), spent)
+        return Sighting(seen.facts.tenant, amounts[target.of], spent, (), spent, doubt, doubt, of_lowest)
     models = sorted(open_models(seen.decision, choice.model, ladder), key=charges.__getitem__)
-    start, rises = _rises(models, [charges[model] / charges[target.of] for model in models], ways, amounts)
-    return Sighting(seen.facts.tenant, amounts[target.of], amounts[start], rises, amounts[choice.model])
+    start, rises = _rises(models, [charges[model] / charges[target.of] for model in models], ways, amounts, chance)
+    doubts = _doubt(chance, start), doubt, of_lowest
+    return Sighting(seen.facts.tenant, amounts[target.of], amounts[start], rises, amounts[choice.model], *doubts)
 
 
 def bill(policy: Policy, route: Route, choose: Choose, seen: Decided, *, spent: float, base: float) -> Bill | None:
@@ -55,7 +60,14 @@ def bill(policy: Policy, route: Route, choose: Choose, seen: Decided, *, spent: 
     foretold = _charges(policy, route, (choose.target.of, choice.model), seen.facts)
     if not foretold[choose.target.of]:
         return None
-    return Bill(seen.facts.tenant, base, spent, foretold[choose.target.of], foretold[choice.model])
+    reckoned_base, reckoned = foretold[choose.target.of], foretold[choice.model]
+    chance = None if seen.estimate.abstains else chances(choose, policy.models, seen.estimate.p_good)
+    doubts = _doubt(chance, choice.model), _doubt(chance, choose.among[0])
+    return Bill(seen.facts.tenant, base, spent, reckoned_base, reckoned, *doubts)
+
+
+def _doubt(chance: Mapping[str, float] | None, model: str) -> float:
+    return UNKNOWN if chance is None else 1.0 - chance[model]
 
 
 def sights(
@@ -69,6 +81,12 @@ def sights(
         if target is not None
     ]
     return Sightings(found[0], found[1] if len(found) > 1 else (), bills)
+
+
+def may_escalate(policy: Policy, route: Route) -> float:
+    """The share of the route's requests whose answer may be given up for a larger model's."""
+    plan = policy.escalations.get(route.escalate)
+    return 0.0 if plan is None or not plan.under else plan.at_most
 
 
 def turns_that_decide(policy: Policy, choose: Choose, estimate: Estimate) -> Sequence[Mapping[str, float]]:
@@ -107,21 +125,25 @@ def _charges(policy: Policy, route: Route, models: Iterable[str], facts: Facts) 
 
 
 def _rises(
-    models: Sequence[str], costs: Sequence[float], ways: Sequence[Mapping[str, float]], amounts: Mapping[str, float]
+    models: Sequence[str],
+    costs: Sequence[float],
+    ways: Sequence[Mapping[str, float]],
+    amounts: Mapping[str, float],
+    chance: Mapping[str, float] | None,
 ) -> tuple[str, tuple[Rise, ...]]:
     """The model at which a request begins, and where it rises from there; cheapest model first. The dearest of what its
     turns need counts."""
     at = 0
     moves: list[tuple[float, int]] = []
     rises: list[Rise] = []
-    for chance in ways:
-        p_good = [chance[model] for model in models]
+    for turn in ways:
+        p_good = [turn[model] for model in models]
         start = cheapest(costs, p_good)
         at = max(at, start)
         moves += [(move.loss, move.joined) for move in climb(costs, p_good, start)]
     first = models[at]
     for loss, to in sorted(moves):
         if to > at:
-            rises.append(Rise(loss, max(0.0, amounts[models[to]] - amounts[models[at]])))
+            rises.append(Rise(loss, max(0.0, amounts[models[to]] - amounts[models[at]]), _doubt(chance, models[to])))
             at = to
     return first, tuple(rises)

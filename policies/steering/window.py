@@ -14,17 +14,21 @@ OF_ONE_TENANT = SIZE // 2
 
 
 class Rise(msgspec.Struct, frozen=True):
-    """From this exchange rate on, a request goes to a dearer and better model, which adds `amount`."""
+    """From this exchange rate on, a request goes to a dearer and better model, which adds `amount`. `doubt` is the chance that
+    its answer is not good."""
 
     loss: float
     amount: float
+    doubt: float = 0.0
 
 
 class Sighting(msgspec.Struct, frozen=True):
     """One decided request. Amounts are in the target's currency: micro-dollars for a cost, chances for a quality.
 
     `base` is what the target's reference model comes to, `start` what the cheapest open model does, `spent` what the
-    chosen one does. A request that does not rise went where no line could have changed it.
+    chosen one does. A request that does not rise went where no line could have changed it. `doubt` is the chance that the
+    answer of the model that it starts with is not good, `doubt_of_chosen` the chosen model's, `doubt_of_lowest` the lowest
+    tier's; a half where there is no estimate.
     """
 
     tenant: str
@@ -32,18 +36,24 @@ class Sighting(msgspec.Struct, frozen=True):
     start: float
     rises: tuple[Rise, ...]
     spent: float
+    doubt: float = 0.0
+    doubt_of_chosen: float = 0.0
+    doubt_of_lowest: float = 0.0
 
 
 class Bill(msgspec.Struct, frozen=True):
     """One settled request, in micro-dollars. `spent` is all that it was charged: the answer, what was given up for it, who
     was asked beside it; `base` what the target's reference model would have charged for the answer. `reckoned` and
-    `reckoned_base` are the two as they were foretold (`Sighting`)."""
+    `reckoned_base` are the two as they were reckoned when it was decided, `doubt` and `doubt_of_lowest` the chances that the
+    chosen model's answer is not good and the lowest tier's (`Sighting`)."""
 
     tenant: str
     base: float
     spent: float
     reckoned_base: float
     reckoned: float
+    doubt: float = 0.0
+    doubt_of_lowest: float = 0.0
 
 
 class Sightings(msgspec.Struct, frozen=True):

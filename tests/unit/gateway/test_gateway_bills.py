@@ -21,7 +21,6 @@ from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.policy import Choose, Expected, Policy, Route, Target
 from policies.snapshot import Snapshot
-from policies.steering.bill import AT_LEAST
 from policies.steering.sight import Decided
 from policies.steering.steer import EVERY
 from policies.steering.window import Bill
@@ -98,7 +97,7 @@ def test_who_answered_nobody_is_not_billed() -> None:
 async def line_after(escalated: bool) -> float:
     """All prompts differ in difficulty, and every third small answer is given up."""
     lines, live, random = Lines(now=lambda: 0.0), Live(rules(), {}), Random(1)
-    for i in range(10 * AT_LEAST):
+    for i in range(1_000):
         one = judged(live.policy, Estimate(p_good={"small": 0.95 * random.random(), "large": 0.95}))
         lines.saw(one.facts, one.estimate, one.decision)
         again = escalated and one.decision.choice == S and i % 3 == 0

@@ -1,6 +1,7 @@
 """Lines are redrawn beside the requests: as one swap, never onto a policy that has gone, and told to the observer."""
 
 import asyncio
+from math import ceil
 from random import Random
 
 from gateway.control.lines import MOST_A_LOOK, Lines
@@ -75,7 +76,7 @@ async def test_a_route_that_spends_too_much_has_its_line_lowered_and_that_is_tol
 async def test_following_wakes_once_enough_was_seen_and_ends_with_the_process() -> None:
     lines, live, told = Lines(now=lambda: 0.0), Live(rules(), {}), Told()
     task = asyncio.create_task(lines.follow(lambda: live, told))
-    for turn in range(AT_LEAST // EVERY):
+    for turn in range(ceil(AT_LEAST / EVERY)):
         ask(lines, live, EVERY, seed=turn)
         async with asyncio.timeout(5):
             while len(told.lines) < turn + 2:  # noqa: ASYNC110  nothing tells but the observer

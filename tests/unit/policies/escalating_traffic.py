@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from deciding_world import LARGE, SMALL
+from deciding_world import LARGE
 from steered_traffic import IDLE, Request, solved_for
 
 from policies.catalogue import Price
@@ -44,10 +44,21 @@ def charged(price: Price, prompt: int, output: int) -> float:
 
 
 class EscalatingGateway:
-    """One process. `lag` is how many requests later a request is settled; `billed`: whether its line is told of bills."""
+    """One process. `lag` is how many requests later a request is settled; `billed`: whether its line knows of escalations, and
+    is told of bills."""
 
-    def __init__(self, target: Target, judge: Judge, *, lag: int = 40, billed: bool = True, seed: int = 0) -> None:
-        self.policy: Policy = solved_for(target)
+    def __init__(
+        self,
+        target: Target,
+        judge: Judge,
+        *,
+        lag: int = 40,
+        billed: bool = True,
+        seed: int = 0,
+        rules: Policy | None = None,
+    ) -> None:
+        self.policy: Policy = rules or solved_for(target)
+        self._small = self.policy.models["small"].price
         self.paid: list[Paid] = []
         self.helm = Helm()
         self._judge, self._lag, self._billed = judge, lag, billed
@@ -88,8 +99,8 @@ class EscalatingGateway:
         is_right = self._random.random() < seen.estimate.p_good["small"]
         given_up = self._random.random() < (self._judge.errs if is_right else self._judge.catches)
         if not given_up:
-            return Paid(charged(SMALL.price, prompt, output), alone)
-        return Paid(charged(SMALL.price, prompt, HELD_TOKENS) + alone, alone)
+            return Paid(charged(self._small, prompt, output), alone)
+        return Paid(charged(self._small, prompt, HELD_TOKENS) + alone, alone)
 
     def _settle(self, seen: Decided, paid: Paid) -> None:
         found = bill(self.policy, self.policy.routes[0], self.choose, seen, spent=paid.spent, base=paid.alone)
@@ -98,7 +109,10 @@ class EscalatingGateway:
 
     def _redraw(self) -> None:
         fresh = sights(self.policy, self.policy.routes[0], self.choose, self._waiting, self._bills)
-        self.helm, line = turn(self.helm, self.choose, fresh, now=0.0, remember_s=self.policy.remember_s)
+        at_most = 1.0 if self._billed and self._judge.catches else 0.0
+        self.helm, line = turn(
+            self.helm, self.choose, fresh, now=0.0, remember_s=self.policy.remember_s, at_most=at_most
+        )
         self._waiting, self._bills = [], []
         self.policy = self.policy.redrawn({"default": line})
 

@@ -5,6 +5,7 @@ from random import Random
 
 from deciding_world import LARGE, SMALL, choose, policy
 
+from policies.catalogue import Model
 from policies.decide import decide
 from policies.decision import Decision
 from policies.estimates import Estimate
@@ -33,10 +34,12 @@ def requests(seed: int, count: int, *, harder: float = 0.0, tenant: str = "defau
         )
 
 
-def solved_for(target: Target, adapts: bool = True, floor: Target | None = None) -> Policy:
-    """Small and large with a target, solved on traffic that has not shifted."""
-    sample = [estimate.p_good for _, estimate in requests(99, 2_000)]
-    ladder = choose(SMALL, LARGE)
+def solved_for(
+    target: Target, adapts: bool = True, floor: Target | None = None, *, small: Model = SMALL, solved_at: float = 0.0
+) -> Policy:
+    """Small and large with a target, solved on traffic that has not shifted, or is by so much harder."""
+    sample = [estimate.p_good for _, estimate in requests(99, 2_000, harder=solved_at)]
+    ladder = choose(small, LARGE)
     rungs = [Rung(name, ladder.relative_cost[name], [p[name] for p in sample]) for name in ladder.among]
     solved = solve(target, rungs)
     assert isinstance(solved, Solved)
@@ -51,7 +54,7 @@ def solved_for(target: Target, adapts: bool = True, floor: Target | None = None)
         adapts=adapts,
         floor=floor,
     )
-    return policy(SMALL, LARGE, routes=[Route(name="default", choose=chosen)])
+    return policy(small, LARGE, routes=[Route(name="default", choose=chosen)])
 
 
 class Gateway:

@@ -31,6 +31,6 @@ def test_a_drawn_request_counts_with_what_it_spent_and_would_have_with_any_line(
     assert seen[0].rises != ()
     assert seen[1].rises == ()
     assert seen[1].start == seen[1].spent > seen[0].spent
-    assert msgspec.structs.replace(seen[1], start=0, spent=0, rises=()) == msgspec.structs.replace(
-        seen[0], start=0, spent=0, rises=()
-    )
+    assert msgspec.structs.replace(
+        seen[1], start=0, spent=0, rises=(), doubt=0, doubt_of_chosen=0
+    ) == msgspec.structs.replace(seen[0], start=0, spent=0, rises=(), doubt=0, doubt_of_chosen=0)
