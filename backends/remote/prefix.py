@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from hashlib import sha256
 
-import msgspec
+from msgspec.json import encode
 
 from backends.messages import ChatRequest, Message
 from backends.remote.prompt import LONG_CHARS, imprint_of, tools_of
@@ -38,17 +38,17 @@ def canonical(request: ChatRequest) -> bytes:
     A plain string and a list of one text part are the same turn; so are all ways to say "no content". Bare texts stand as they
     are, their ids as numbers.
     """
-    lines = [_bare(message) for message in request.messages] if request.asks == "completions" else _lines(request)
+    if request.asks == "completions":
+        return b"\n".join([_bare(message) for message in request.messages])
+    lines = [tools_of(request)] if request.tools else []
+    for message in request.messages:
+        lines.append(_line(message))
     return b"\n".join(lines)
-
-
-def _lines(request: ChatRequest) -> list[bytes]:
-    return [*([tools_of(request)] if request.tools else []), *[_line(message) for message in request.messages]]
 
 
 def _line(message: Message) -> bytes:
     fields = (message.role, message.name, message.text, message.images, message.tool_call_id, message.tool_calls)
-    return msgspec.json.encode(fields, order="sorted")
+    return encode(fields, order="sorted")
 
 
 def _bare(message: Message) -> bytes:
@@ -64,13 +64,14 @@ def _keys(first: bytes, request: ChatRequest) -> Keys:
 
 def chained(previous: bytes, data: bytes) -> Keys:
     """Keys of the full chunks of `data`, which follows what has the key `previous`."""
-    whole = len(data) - len(data) % PART_BYTES
+    size = len(data)
+    if size < PART_BYTES:
+        return chain(previous, [data[at : at + CHUNK_BYTES] for at in range(0, size - CHUNK_BYTES + 1, CHUNK_BYTES)])
+    whole = size - size % PART_BYTES
     keys: list[bytes] = []
     for at in range(0, whole, PART_BYTES):
         keys += _part(keys[-1] if keys else previous, data[at : at + PART_BYTES])
-    starts = range(whole, len(data) - CHUNK_BYTES + 1, CHUNK_BYTES)
-    rest = chain(keys[-1] if keys else previous, [data[at : at + CHUNK_BYTES] for at in starts])
-    return (*keys, *rest) if keys else rest
+    return (*keys, *chained(keys[-1], data[whole:]))
 
 
 def _part(previous: bytes, part: bytes) -> Keys:
@@ -106,10 +107,10 @@ class _Written:
             elif self._is_bare:
                 self._long(place)
             else:
-                self._rest.append(msgspec.json.encode((message.role, message.name))[:-1] + b',"')
+                self._rest.append(encode((message.role, message.name))[:-1] + b',"')
                 self._long(place)
                 after = (message.images, message.tool_call_id, message.tool_calls)
-                self._rest.append(b'",' + msgspec.json.encode(after, order="sorted")[1:])
+                self._rest.append(b'",' + encode(after, order="sorted")[1:])
         self._chain(b"".join(self._rest))
         return tuple(self._known)
 
@@ -139,4 +140,4 @@ class _Written:
 
     def _said(self, text: str) -> bytes:
         """As it stands in the canonical text: no character's bytes hang on what is beside it, and none has less than one."""
-        return text.encode("utf-8", "replace") if self._is_bare else msgspec.json.encode(text)[1:-1]
+        return text.encode("utf-8", "replace") if self._is_bare else encode(text)[1:-1]

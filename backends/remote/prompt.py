@@ -1,9 +1,8 @@
 """What can be said of a prompt without the model's tokenizer: an upper estimate of its tokens."""
 
 from math import ceil
-from typing import NamedTuple
 
-import msgspec
+from msgspec.json import encode
 
 from backends.messages import ChatRequest
 from policies.affinity.imprint import Remembered, imprint
@@ -21,16 +20,8 @@ _DIGITS = bytes(range(48, 58))
 _MULTIBYTE = bytes(range(128, 256))
 
 
-class Kinds(NamedTuple):
-    """Bytes of a text by kind."""
-
-    lower: int
-    spaces: int
-    upper: int
-    digits: int
-    multibyte: int
-    others: int
-
+Kinds = tuple[int, int, int, int, int, int]
+"""Bytes of a text by kind: lower-case letters, spaces, capitals, digits, those of characters of several bytes, others."""
 
 _TEXTS: Remembered[tuple[bytes, bytes], Kinds] = Remembered(8_192)
 """By the tenant's salt and the imprint: how long it takes to count a text tells nobody what others sent."""
@@ -55,7 +46,7 @@ def _kinds(text: bytes) -> Kinds:
     no_digits = no_upper.translate(None, _DIGITS)
     others = len(no_digits.translate(None, _MULTIBYTE))
     upper, digits = len(rest) - len(no_upper), len(no_upper) - len(no_digits)
-    return Kinds(len(text) - len(rest) - spaces, spaces, upper, digits, len(no_digits) - others, others)
+    return len(text) - len(rest) - spaces, spaces, upper, digits, len(no_digits) - others, others
 
 
 def _tokens(kinds: Kinds) -> int:
@@ -91,7 +82,7 @@ def tools_of(request: ChatRequest) -> bytes:
     """The tools as JSON, in an order that does not hang on the client's; written once for a request."""
     measures = request.measures
     if measures.tools is None:
-        measures.tools = msgspec.json.encode(request.tools, order="sorted")
+        measures.tools = encode(request.tools, order="sorted")
     return measures.tools
 
 
@@ -106,7 +97,7 @@ def _estimated(request: ChatRequest, since: int, salt: bytes) -> int:
         else:
             short.append(turn.text.encode("utf-8", "replace"))
         if turn.tool_calls:
-            more.append(msgspec.json.encode(turn.tool_calls))
+            more.append(encode(turn.tool_calls))
         images += turn.images
         ids += turn.tokens
     if request.tools and not since:
@@ -116,7 +107,7 @@ def _estimated(request: ChatRequest, since: int, salt: bytes) -> int:
         ends_of_lines = min(len(long), len(turns) - 1)
         parts = [kinds, *[_kinds_of(request, place, salt) for place in long]]
         lower, spaces, upper, digits, multibyte, others = map(sum, zip(*parts, strict=True))
-        kinds = Kinds(lower, spaces, upper, digits, multibyte, others + ends_of_lines)
+        kinds = lower, spaces, upper, digits, multibyte, others + ends_of_lines
     return _tokens(kinds) + ids + TOKENS_PER_TURN * (len(turns) + 1) + TOKENS_PER_IMAGE * images
 
 

@@ -221,7 +221,9 @@ class Claim:
         replica.queued_tokens -= self._queued
         replica.active_tokens += self._tokens
         self._queued, self._active = 0, self._tokens
-        self._no_more_waiting(spoke=at_once)
+        if self._number:
+            replica.prefills.go(self._number, replica.clock(), spoke=at_once)
+            self._number = 0
         replica.changed()
 
     def release(self) -> None:
@@ -233,10 +235,6 @@ class Claim:
         replica.active_tokens -= self._active
         self._queued = self._active = 0
         replica.crowds.go(self._marks)
-        self._no_more_waiting(spoke=False)
+        if self._number:
+            replica.prefills.go(self._number, replica.clock(), spoke=False)
         replica.changed()
-
-    def _no_more_waiting(self, *, spoke: bool) -> None:
-        number, self._number = self._number, 0
-        if number:
-            self._replica.prefills.go(number, self._replica.clock(), spoke=spoke)

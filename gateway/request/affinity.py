@@ -7,8 +7,6 @@ from backends.messages import Usage
 from backends.upstream import Prepared
 from backends.worker.prefix import PREFIX_HEADER, marks_of, write
 from gateway.live.in_force import Live
-from gateway.live.replicas import Replica
-from gateway.request.snapshot import has_choice
 from gateway.state.residency import NO_MARKS, SPECULATIVE_TTL_S, Residency
 from policies.advance import Failure
 from policies.decision import Call
@@ -33,21 +31,23 @@ class Affinity:
 
     def sent(self, call: Call, prepared: Prepared) -> None:
         """On its way: requests decided from here on may count on it for a short time."""
-        if self._is_learnt(call, prepared):
+        if prepared.blocks and self._live.groups[call.model].has_choice:
             keeps_s = self._live.replica(call).keeps.ttl_s
             self._residency.expect(call.replica, prepared.blocks, min(SPECULATIVE_TTL_S, keeps_s))
 
     async def answered(self, call: Call, prepared: Prepared, sent_before: int | None, usage: Usage | None) -> None:
         """The replica holds the prompt. It was sent so many tokens of it before; what `usage` says of them tells how long it
         keeps what it has."""
-        replica = self._live.replica(call)
+        replica, blocks = self._live.replica(call), prepared.blocks
         replica.trust.answered()
-        if not self._is_learnt(call, prepared):
+        if not (blocks and self._live.groups[call.model].has_choice):
             return
-        if sent_before is not None and usage is not None and replica.marker is None:
-            await self._check(replica, sent_before, usage.cached_tokens)
-        marks = replica.marker.marks(prepared) if replica.marker is not None else NO_MARKS
-        await self._residency.learn(call.replica, prepared.blocks, replica.keeps.ttl_s, marks)
+        keeps, marker = replica.keeps, replica.marker
+        expected = sent_before if marker is None else None
+        if expected is not None and usage is not None and keeps.was_reused(expected, usage.cached_tokens):
+            await self._residency.forget(replica.name)
+        marks = NO_MARKS if marker is None else marker.marks(prepared)
+        await self._residency.learn(call.replica, blocks, keeps.ttl_s, marks)
 
     async def failed(self, call: Call, failure: Failure, wait_s: float = 0.0) -> None:
         """Where nobody listens, whatever comes back has an empty cache. `wait_s` is for how long the replica itself said that
@@ -61,12 +61,5 @@ class Affinity:
             replica.trust.failed("failing")
         elif failure == "overloaded" and wait_s > 0:
             replica.trust.full(wait_s)
-        if failure == "unreachable" and has_choice(self._live.replicas[call.model]):
+        if failure == "unreachable" and self._live.groups[call.model].has_choice:
             await self._residency.forget(call.replica)
-
-    async def _check(self, replica: Replica, sent_before: int, cached: int) -> None:
-        if replica.keeps.was_reused(sent_before, cached):
-            await self._residency.forget(replica.name)
-
-    def _is_learnt(self, call: Call, prepared: Prepared) -> bool:
-        return bool(prepared.blocks) and has_choice(self._live.replicas[call.model])

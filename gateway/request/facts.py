@@ -1,8 +1,9 @@
 """Step 4: from a request to Facts and to the Question for the classifier. Counts text, and stores none in the facts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from backends.messages import ChatRequest
+from backends.messages import ChatRequest, Message
 from backends.remote.prompt import estimate_newest, estimate_prompt, estimate_tokens
 from backends.upstream import Prepared
 from classifiers.question import Question
@@ -17,45 +18,81 @@ def facts_of(
     headers_read: frozenset[str],
     prepared: Mapping[str, Prepared],
 ) -> Facts:
-    prompt_tokens = estimate_prompt(request, principal.salt)
+    prompt_tokens, turns = estimate_prompt(request, principal.salt), read_turns(request.messages)
+    exact, prefix = {}, ""
+    for model, measured in prepared.items():
+        if measured.exact:
+            exact[model] = measured.tokens
+        if measured.blocks and not prefix:
+            prefix = measured.blocks[0].hex()
     return Facts(
         requested=request.model,
         prompt_tokens=prompt_tokens,
-        history_tokens=history_of(request, prompt_tokens, principal.salt),
-        exact_tokens={model: measured.tokens for model, measured in prepared.items() if measured.exact},
+        history_tokens=history_of(request, prompt_tokens, turns.answered, principal.salt) if turns.answered else 0,
+        exact_tokens=exact,
         max_tokens=request.max_tokens,
-        needs=needs_of(request),
+        needs=needs_of(request, turns.needs),
         stream=request.stream,
         tools=len(request.tools),
-        images=sum([turn.images for turn in request.messages]),
-        user_turns=1 if request.asks != "chat" else [turn.role for turn in request.messages].count("user"),
+        images=turns.images,
+        user_turns=1 if request.asks != "chat" else turns.of_users,
         tenant=principal.tenant,
         plan=principal.plan,
-        headers={name: headers[name] for name in headers_read if name in headers},
+        headers={name: headers[name] for name in headers_read if name in headers} if headers_read else {},
         allowed_models=principal.models,
         choices=request.n,
-        prefix=next((measured.blocks[0].hex() for measured in prepared.values() if measured.blocks), ""),
-        longest_tokens=longest_of(request),
+        prefix=prefix,
+        longest_tokens=0 if request.asks == "chat" else longest_of(request),
     )
+
+
+class Turns(NamedTuple):
+    """Of all messages: how many are of users, how many of the first have the last answer among them, images, and abilities
+    that are needed to read them."""
+
+    of_users: int
+    answered: int
+    images: int
+    needs: frozenset[Ability]
+
+
+PLAIN: frozenset[Ability] = frozenset()
+
+
+def read_turns(messages: Sequence[Message]) -> Turns:
+    """A history with tool turns needs the tool template."""
+    of_users = answered = images = 0
+    needs: set[Ability] = set()
+    for count, turn in enumerate(messages, 1):
+        role = turn.role
+        if role == "user":
+            of_users += 1
+        elif role == "assistant":
+            answered = count
+        if role == "tool" or turn.tool_calls:
+            needs.add("tools")
+        if turn.images or turn.files:
+            images += turn.images
+            needs.add("vision")
+        if turn.audio:
+            needs.add("audio")
+    return Turns(of_users, answered, images, frozenset(needs) if needs else PLAIN)
 
 
 def longest_of(request: ChatRequest) -> int:
     """Of texts that stand for themselves, the longest; a lone one that is to be continued may be counted exactly."""
-    if request.asks == "chat" or (request.asks == "completions" and len(request.messages) == 1):
+    if request.asks == "completions" and len(request.messages) == 1:
         return 0
     return max(estimate_tokens(turn.text.encode("utf-8", "replace")) + turn.tokens for turn in request.messages)
 
 
-def history_of(request: ChatRequest, prompt_tokens: int, salt: bytes) -> int:
+def history_of(request: ChatRequest, prompt_tokens: int, answered: int, salt: bytes) -> int:
     """Tokens up to the last answer, which whoever gave it has computed already; tools and system prompt among them."""
-    answers = [place for place, turn in enumerate(request.messages) if turn.role == "assistant"]
-    if not answers:
-        return 0
-    return max(0, prompt_tokens - estimate_newest(request, answers[-1] + 1, salt))
+    return max(0, prompt_tokens - estimate_newest(request, answered, salt))
 
 
-def needs_of(request: ChatRequest) -> frozenset[Ability]:
-    """Abilities without which a model would answer wrongly: a history with tool turns needs the tool template too."""
+def needs_of(request: ChatRequest, of_turns: frozenset[Ability]) -> frozenset[Ability]:
+    """Abilities without which a model would answer wrongly."""
     needs: list[Ability] = []
     if request.asks == "embeddings":
         needs.append("embeddings")
@@ -65,17 +102,10 @@ def needs_of(request: ChatRequest) -> frozenset[Ability]:
         needs.append("json_schema")
     if request.sampling.logprobs:
         needs.append("logprobs")
-    for turn in request.messages:
-        if turn.tool_calls or turn.role == "tool":
-            needs.append("tools")
-        if turn.images or turn.files:
-            needs.append("vision")
-        if turn.audio:
-            needs.append("audio")
-    return frozenset(needs)
+    return of_turns.union(needs) if needs else of_turns
 
 
 def question_of(request: ChatRequest) -> Question:
     """The user's own turns with text. System and developer prompts and tools are the same for every request of an
     agent; they would drown the signal."""
-    return Question(tuple(message.text for message in request.messages if message.role == "user" and message.text))
+    return Question(tuple([turn.text for turn in request.messages if turn.role == "user" and turn.text]))

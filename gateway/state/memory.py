@@ -31,7 +31,11 @@ class MemoryResidency:
 
     async def look(self, prompts: Sequence[Prompt]) -> Sequence[Seen]:
         """Nobody else is here: marks and others' work are of no use to ourselves."""
-        return [self._seen(prompt) for prompt in prompts]
+        found = []
+        for prompt in prompts:
+            path, _ = self._runs.along(prompt.blocks[:MOST_BLOCKS])
+            found.append(Seen(self._depths(path, prompt.replicas)) if path else NOTHING)
+        return found
 
     async def held(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> Mapping[str, int]:
         return self.held_now(blocks, replicas)
@@ -55,10 +59,6 @@ class MemoryResidency:
         self._runs.clear()
         self._slots.clear()
 
-    def _seen(self, prompt: Prompt) -> Seen:
-        path, _ = self._runs.along(prompt.blocks[:MOST_BLOCKS])
-        return Seen(self._depths(path, prompt.replicas)) if path else NOTHING
-
     def held_now(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> dict[str, int]:
         """`held`, without an event loop."""
         path, _ = self._runs.along(blocks[:MOST_BLOCKS])
@@ -67,7 +67,8 @@ class MemoryResidency:
     def _depths(self, path: Sequence[tuple[Run, int]], replicas: Sequence[str]) -> dict[str, int]:
         """Of who holds any. Who holds a run was told of all before it in the same instants, and so holds them for as long; but
         where many hold the beginning, some records of it may have been given up."""
-        now, slots, depths = self._clock(), self._slots, dict[str, int]()
+        now, slots = self._clock(), self._slots
+        depths: dict[str, int] = {}
         for name in replicas:
             slot, depth = slots.get(name, -1), 0
             for run, size in path:

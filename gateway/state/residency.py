@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 SPECULATIVE_TTL_S = 120.0
 """How long a block counts as held when it was only sent, at most: until its answer confirms it, or the attempt failed. Less
 where the replica is known to keep what it has for less."""
@@ -45,7 +47,7 @@ WORK_LIFE_S = 4.0
 """A word of another gateway's work that is not told again counts no longer: it is gone, or cannot be heard."""
 
 
-class Prompt(NamedTuple):
+class Prompt(msgspec.Struct, frozen=True):
     """One prompt as one model's replicas know it. From block `marks_from` on its marks are wanted too; None: not at all."""
 
     blocks: Sequence[bytes]
@@ -53,7 +55,7 @@ class Prompt(NamedTuple):
     marks_from: int | None = None
 
 
-class Seen(NamedTuple):
+class Seen(msgspec.Struct, frozen=True):
     """Of one prompt, by replica: how many leading blocks it holds without a gap; marks of the blocks from `marks_from` on,
     as far as they are known without a gap; what other gateways gave it to do; and how many prompts of that begin like what it
     holds of this one. Who is missing has nothing."""

@@ -12,6 +12,8 @@ from hashlib import blake2b
 DIGEST_BYTES = 16
 """2^64 keys are needed before a collision is likely; an index holds some 10^8."""
 
+PERSON = b"turnout-block"
+
 REMEMBERED = 4_096
 """First keys, by revision and salt: every request of a tenant begins with the same few."""
 
@@ -30,13 +32,9 @@ def seed(revision: str, salt: bytes) -> bytes:
     return blake2b(fields, digest_size=DIGEST_BYTES, person=b"turnout-seed").digest()
 
 
-def next_key(previous: bytes, block: bytes) -> bytes:
-    """Key of the prefix that ends in `block`, given the key of the prefix before it."""
-    return blake2b(block, digest_size=DIGEST_BYTES, key=previous, person=b"turnout-block").digest()
-
-
 def chain(seed: bytes, blocks: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Keys of every prefix, shortest first. `seed` may be the last key of a chain, which is then continued.
+    """Keys of every prefix, shortest first: each made of the block and the key of the prefix before it. `seed` may be the last
+    key of a chain, which is then continued.
 
     >>> whole = chain(seed("m", b""), [b"one", b"two"])
     >>> whole[1:] == chain(whole[0], [b"two"])
@@ -45,7 +43,7 @@ def chain(seed: bytes, blocks: Iterable[bytes]) -> tuple[bytes, ...]:
     keys: list[bytes] = []
     key = seed
     for block in blocks:
-        key = next_key(key, block)
+        key = blake2b(block, digest_size=DIGEST_BYTES, key=key, person=PERSON).digest()
         keys.append(key)
     return tuple(keys)
 

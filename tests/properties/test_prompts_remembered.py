@@ -124,13 +124,10 @@ def within(roots: list[object]) -> list[str]:
     todo = list(roots)
     while todo:
         one = todo.pop()
-        if id(one) not in seen and not callable(one) and type(one).__module__ in ("builtins", *OURS):
+        if id(one) not in seen and not callable(one) and type(one).__module__ in ("builtins", Remembered.__module__):
             seen[id(one)] = one
             todo += gc.get_referents(one)
     return [str(one) for one in seen.values() if isinstance(one, str | bytes)]
-
-
-OURS = (Remembered.__module__, prompt.Kinds.__module__)
 
 
 class Slow:

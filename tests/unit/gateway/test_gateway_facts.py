@@ -3,12 +3,13 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.dialects.openai_chat.request import read_chat
-from backends.messages import ChatRequest
+from backends.messages import ChatRequest, Message
 from backends.upstream import Prepared
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import ANONYMOUS, Principal
@@ -104,3 +105,36 @@ def test_the_question_is_every_turn_of_the_user_oldest_first() -> None:
 
 def test_a_one_part_array_is_the_same_question_as_the_string() -> None:
     assert question_of(request(user([{"type": "text", "text": "hi"}]))) == question_of(request(user("hi")))
+
+
+messages = st.lists(
+    st.builds(
+        Message,
+        role=st.sampled_from(["system", "user", "assistant", "tool"]),
+        text=st.sampled_from(["", "some words ", "x" * 5_000]),
+        images=st.integers(0, 2),
+        audio=st.integers(0, 1),
+        files=st.integers(0, 1),
+        tool_calls=st.sampled_from([(), (CALL,)]),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(messages, st.sampled_from([(), (TOOL,)]))
+def test_one_look_over_the_turns_says_what_a_look_for_each_fact_says(turns: list[Message], tools: Any) -> None:
+    asked = ChatRequest(raw=b"", model="auto", messages=tuple(turns), tools=tools)
+
+    known = facts(asked)
+
+    assert known.images == sum(turn.images for turn in turns)
+    assert known.user_turns == len([turn for turn in turns if turn.role == "user"])
+    has_tools = bool(tools) or any(turn.tool_calls or turn.role == "tool" for turn in turns)
+    assert ("tools" in known.needs) == has_tools
+    assert ("vision" in known.needs) == any(turn.images or turn.files for turn in turns)
+    assert ("audio" in known.needs) == any(turn.audio for turn in turns)
+    answers = [place for place, turn in enumerate(turns) if turn.role == "assistant"]
+    newest = msgspec.structs.replace(asked, messages=tuple(turns[answers[-1] + 1 :]), tools=()) if answers else None
+    before = max(0, known.prompt_tokens - facts(newest).prompt_tokens) if newest is not None else 0
+    assert known.history_tokens == before
