@@ -1,6 +1,7 @@
-"""The application: paths to endpoints, CORS outermost."""
+"""The ASGI application: paths to endpoints, CORS outermost, and what lives as long as the process does."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 from backends.dialects.dialect import Dialect
 from backends.dialects.openai_completions.dialect import OpenAICompletions
@@ -20,6 +21,9 @@ from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import one_line, send_error, send_head
 from gateway.request.whose import MESSAGES, PLAIN, ROUTE, dialect_of, routing_path, tidy
 from gateway.worker import publish
+
+Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]
+"""Work beside the requests, until the event is set."""
 
 MODEL_PREFIX = "/v1/models/"
 ANY_HEADER = ("*",)
@@ -43,11 +47,12 @@ def behind_cors(app: App, origins: Sequence[str]) -> App:
 
 
 class Routes:
-    """Exact paths from a table; requests are authorised on the same `scope["path"]` that they are routed by.
-    `endpoints` are those of the table that need no ASGI."""
+    """Exact paths from a table; requests are authorised on the same `scope["path"]` that they are routed by. `keep` runs from
+    startup to shutdown of the server. `endpoints` are those of the table that need no ASGI."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, keep: Keep | None) -> None:
         self._gateway = gateway
+        self._keep = keep
         dialects = (PLAIN, MESSAGES, OpenAIResponses(), OpenAICompletions(), OpenAIEmbeddings())
         chats = {dialect.path: ChatEndpoint(gateway, dialect) for dialect in dialects}
         self.endpoints: Endpoints = {path.encode(): chat.attend for path, chat in chats.items()}
@@ -67,6 +72,14 @@ class Routes:
         self._one_model: Mapping[str, App] = {"GET": self._page(model_pages.show_model)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         methods = self._table.get(scope["path"]) or self._methods(tidy(scope["path"]))
         method = scope["method"]
         if methods is None:
@@ -106,3 +119,14 @@ class Routes:
                 raise
 
         return endpoint
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            if self._keep is not None:
+                tasks.create_task(self._keep(over), name="upkeep")
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            over.set()
+        await send({"type": "lifespan.shutdown.complete"})

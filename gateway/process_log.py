@@ -8,7 +8,7 @@ import msgspec
 
 from gateway.settings import LogForm
 
-LEVELS = {"turnout": logging.INFO}
+LEVELS = {"uvicorn": logging.WARNING, "turnout": logging.INFO}
 
 
 class JsonLines(logging.Formatter):

@@ -8,8 +8,12 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 import httptools
+import uvicorn
+from uvicorn.server import ServerState
 
 from gateway.asgi import App, Asgi
 from gateway.caller import Caller
@@ -37,44 +41,6 @@ CROWD = 128
 log = logging.getLogger("turnout.server")
 
 
-class Callers:
-    """Who is there: the connections of one listener, and their requests under way. What is for all of them to know."""
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-        self.carried: list[tuple[bytes, bytes]] = []
-        """Headers of every answer; another list when they change."""
-        self.connections: set[BoundedProtocol] = set()
-        self.tasks: set[asyncio.Task[None]] = set()
-        self._gone = asyncio.Event()
-
-    def carry(self, *headers: tuple[bytes, bytes]) -> None:
-        if self.carried != [*headers]:
-            self.carried = [*headers]
-
-    def lost(self, connection: "BoundedProtocol") -> None:
-        self.connections.discard(connection)
-        if not self.connections:
-            self._gone.set()
-
-    async def leave(self) -> None:
-        """Each when its answer is whole; until none is left."""
-        for connection in [*self.connections]:
-            connection.shutdown()
-        while self.connections:
-            self._gone.clear()
-            await self._gone.wait()
-        while self.tasks:
-            await asyncio.wait(self.tasks)
-
-    def break_off(self) -> None:
-        """Who is still here."""
-        if self.tasks:
-            log.error("%s requests are broken off: the server ends", len(self.tasks))
-        for task in [*self.tasks]:
-            task.cancel()
-
-
 class BoundedProtocol(asyncio.Protocol):
     """One connection. What the class has is set by `bounded_by`. The exact bound on the head's size is `ingress`'s; this one
     bounds memory.
@@ -85,7 +51,7 @@ class BoundedProtocol(asyncio.Protocol):
 
     __slots__ = (
         "_answering",
-        "_callers",
+        "_app",
         "_deadline",
         "_has_room",
         "_is_crowd",
@@ -93,6 +59,7 @@ class BoundedProtocol(asyncio.Protocol):
         "_reader",
         "_reading",
         "_rests",
+        "_state",
         "_waiting",
         "is_full",
         "loop",
@@ -103,9 +70,16 @@ class BoundedProtocol(asyncio.Protocol):
     endpoints = NO_ENDPOINTS
     openings = Openings()
 
-    def __init__(self, callers: Callers) -> None:
-        self.loop = asyncio.get_running_loop()
-        self._callers = callers
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: Mapping[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self.loop = _loop or asyncio.get_running_loop()
+        self._app: App = config.loaded_app
+        self._state = server_state
         self._reader = Reader(self)
         self._deadline = Deadline(self.loop, self._late)
         self._waiting: list[tuple[Caller, Attend]] = []  # few, as reading stops: an empty deque has 700 bytes
@@ -118,8 +92,8 @@ class BoundedProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # a stream's
         self.transport = transport
-        self._callers.connections.add(self)
-        crowd = len(self._callers.connections) - self.limits.connections
+        self._state.connections.add(self)  # type: ignore[arg-type]  # as uvicorn's own protocols are
+        crowd = len(self._state.connections) - self.limits.connections
         self._is_crowd = crowd > 0
         if crowd > CROWD:
             transport.abort()
@@ -142,7 +116,7 @@ class BoundedProtocol(asyncio.Protocol):
             self._deadline.within(self.limits.head_read_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._callers.lost(self)
+        self._state.connections.discard(self)
         self._deadline.close()
         self._waiting.clear()
         self._is_deaf = False
@@ -207,13 +181,13 @@ class BoundedProtocol(asyncio.Protocol):
             known = self.endpoints.get(head.path)
             if known is not None:
                 return known
-        return Asgi(self._callers.app, caller, self.transport).attend
+        return Asgi(self._app, caller, self.transport).attend
 
     def _start(self, caller: Caller, attend: Attend) -> None:
         self._answering = caller
         task = self.loop.create_task(self._serve(caller, attend))
-        self._callers.tasks.add(task)
-        task.add_done_callback(self._callers.tasks.discard)
+        self._state.tasks.add(task)
+        task.add_done_callback(self._state.tasks.discard)
 
     async def _serve(self, caller: Caller, attend: Attend) -> None:
         try:
@@ -229,6 +203,7 @@ class BoundedProtocol(asyncio.Protocol):
     def answered(self) -> None:
         """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
         self._answering = None
+        self._state.total_requests += 1
         if self.transport.is_closing():
             return
         self.listen()
@@ -244,7 +219,7 @@ class BoundedProtocol(asyncio.Protocol):
         self._deadline.within(REST_S)
 
     def opening(self, status: int) -> bytes:
-        return self.openings.of(status, self._callers.carried)
+        return self.openings.of(status, self._state.default_headers)
 
     async def room(self) -> None:
         if self.is_full and self._has_room is not None:

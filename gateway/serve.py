@@ -12,105 +12,100 @@ import logging
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
+from socket import socket
 from types import FrameType
 
-import uvloop
+import uvicorn
 
 from gateway.app import Routes, behind_cors
 from gateway.control.admin_server import AdminServer, open_admin
 from gateway.control.announce import Say, announce
-from gateway.listener import Listener
 from gateway.process_log import write_process_log
 from gateway.process_memory import collect_seldom, give_back
+from gateway.protocol import bounded_by
 from gateway.request.door import Door
 from gateway.settings import Settings
 from gateway.wiring import Built, build_gateway
 
-Keep = Callable[[asyncio.Event], Coroutine[None, None, None]]
-"""Work beside the requests, until the event is set."""
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-log = logging.getLogger("turnout.server")
+CLOSE_S = 1
+"""For answers that ended in this instant to be written; what is still under way then is ended with an error."""
 
 
-class DrainingServer(Listener):
-    """The clients' listener. Its first signal closes the door, and its end waits for the room to be empty. `keep` runs beside
-    it from first to last; `at_end` is called before the process may be ended by the signals that came."""
+class DrainingServer(uvicorn.Server):
+    """A uvicorn server whose first signal closes the door and whose exit waits for the room to be empty. `at_end` is called
+    before the process may be ended by the signals that came."""
 
-    def __init__(self, routes: Routes, settings: Settings, door: Door, keep: Keep, at_end: Callable[[], None]) -> None:
-        app = behind_cors(routes, settings.cors_origins)
-        super().__init__(app, settings.host, settings.port, settings.limits, routes.endpoints)
+    def __init__(self, config: uvicorn.Config, door: Door, drain_s: float, at_end: Callable[[], None]) -> None:
+        super().__init__(config)
         self._door = door
-        self._drain_s = settings.drain_s
-        self._keep = keep
+        self._drain_s = drain_s
         self._at_end = at_end
-        self._heard: list[int] = []
-        self._keeping: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def serve(self) -> None:
-        over = asyncio.Event()
-        with self._hearing_signals():
-            async with asyncio.TaskGroup() as tasks:
-                self._keeping = tasks.create_task(self._kept(over), name="upkeep")
-                await self.listen()
-                waiting = tasks.create_task(self._stop_when_empty(), name="drain")
-                await self.stand()
-                waiting.cancel()
-                await self.close()
-                over.set()
-            self._at_end()
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._loop is None:
+            self.should_exit = True
+        elif self._door.is_draining:
+            super().handle_exit(sig, frame)
+        else:
+            self._loop.call_soon_threadsafe(self._door.drain)
 
-    async def _kept(self, over: asyncio.Event) -> None:
-        """Requests are answered though something beside them breaks."""
-        try:
-            await self._keep(over)
-        except Exception:
-            log.exception("what runs beside the requests broke")
+    async def main_loop(self) -> None:
+        """Serve until told to stop, then until empty."""
+        self._loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(self._exit_when_empty(), name="drain")
+            await super().main_loop()
+            waiting.cancel()
 
-    async def _stop_when_empty(self) -> None:
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self._at_end()
+
+    async def _exit_when_empty(self) -> None:
         await self._door.closed()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._drain_s):
                 await self._door.empty()
-        self.stop()
+        self.should_exit = True
 
-    @contextlib.contextmanager
-    def _hearing_signals(self) -> Iterator[None]:
-        """Those that we did not obey in good order end the process as they would have, after all."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
+    @property
+    def url(self) -> str | None:
+        """Where we listen; None before that and after it."""
+        return address(self.config.host, self.port) if self.started and self.servers[0].sockets else None
 
-        def hear(number: int, _: FrameType | None) -> None:
-            loop.call_soon_threadsafe(self.heed, number)
+    @property
+    def port(self) -> int:
+        """The port that is listened on; differs from the setting where that is 0."""
+        port: int = self.servers[0].sockets[0].getsockname()[1]
+        return port
 
-        before = {number: signal.signal(number, hear) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-        for heard in reversed(self._heard):
-            signal.raise_signal(heard)
 
-    def heed(self, number: int) -> None:
-        """The first closes the door, the second does not wait for who is inside, the third for nobody."""
-        if not self._door.is_draining:
-            self._door.drain()
-            return
-        self._heard.append(number)
-        if len(self._heard) > 1 and self._keeping is not None:
-            self._keeping.cancel()
-        self.stop()
+def address(host: str, port: int) -> str:
+    """
+    >>> address("::1", 8080)
+    'http://[::1]:8080'
+    """
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def open_server(built: Built, settings: Settings) -> DrainingServer:
-    gateway = built.gateway
-    return DrainingServer(Routes(gateway), settings, gateway.door, built.upkeep, gateway.observer.flush)
+    routes = Routes(built.gateway, built.upkeep)
+    config = uvicorn.Config(
+        behind_cors(routes, settings.cors_origins),
+        host=settings.host,
+        port=settings.port,
+        http=bounded_by(settings.limits, routes.endpoints),
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        server_header=False,
+        log_config=None,
+        proxy_headers=False,
+        timeout_graceful_shutdown=CLOSE_S,
+    )
+    return DrainingServer(config, built.gateway.door, settings.drain_s, built.gateway.observer.flush)
 
 
 def serve(settings: Settings, say: Say | None = None) -> None:
@@ -122,7 +117,7 @@ def serve(settings: Settings, say: Say | None = None) -> None:
     built = build_gateway(settings)
     server = open_server(built, settings)
     collect_seldom()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(_serve(server, built, say, open_admin(built.gateway, settings)))
     if built.upkeep.left_behind:
         atexit.register(end_at_once)
@@ -156,7 +151,7 @@ async def _serve(server: DrainingServer, built: Built, say: Say | None, admin: A
         with reload_on_hangup(built):
             await server.serve()
         if admin is not None:
-            admin.stop()
+            admin.should_exit = True
         trimming.cancel()
         if telling is not None:
             telling.cancel()

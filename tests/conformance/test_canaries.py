@@ -176,7 +176,7 @@ async def asks_admin(gateway: RunningGateway) -> list[str]:
             for headers in (HEADERS, {"authorization": f"Bearer {ADMIN}"})
             for method, name in (("GET", ""), ("POST", "/tried/promote"), ("POST", f"/{PATH}/stop"))
         ]
-    server.stop()
+    server.should_exit = True
     await serving
     return [f"{answer.status_code} {answer.text}" for answer in answers]
 

@@ -90,7 +90,7 @@ async def admin_of(gateway: RunningGateway) -> AsyncIterator[httpx.AsyncClient]:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", headers=KEYED, timeout=20) as client:
             yield client
     finally:
-        server.stop()
+        server.should_exit = True
         await serving
 
 

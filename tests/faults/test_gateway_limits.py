@@ -159,7 +159,7 @@ async def test_one_connection_too_many_is_turned_away_and_the_next_finds_room(tm
             status, refused = await told(late)
             over = await asyncio.wait_for(late.rest(), 2.0)
 
-        await gateway.until(lambda _: not gateway.server.callers.connections)
+        await gateway.until(lambda _: not gateway.server.server_state.connections)
         async with connected(gateway.port) as client:
             await client.ask(chat())
             assert (await told(client))[0] == 200

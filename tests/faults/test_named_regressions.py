@@ -52,7 +52,7 @@ def bearer(key: str) -> dict[str, str]:
 
 async def test_every_endpoint_but_the_probers_pages_is_shut_without_a_key(gateway: RunningGateway) -> None:
     """CVE-2026-35029: one route was added without the check that all others had."""
-    table = {**Routes(gateway.gateway)._table, "/v1/models/m": {"GET": None}}
+    table = {**Routes(gateway.gateway, None)._table, "/v1/models/m": {"GET": None}}
     answers = {}
     async with httpx.AsyncClient(base_url=gateway.base) as client:
         for path, methods in table.items():

@@ -71,7 +71,7 @@ async def serving(built: Built, settings: Settings) -> AsyncIterator[RunningGate
         base = f"http://127.0.0.1:{server.port}"
         yield RunningGateway(base, server.port, settings.policy, built.gateway, built.reloader, server)
     finally:
-        server.stop()
+        server.should_exit = True
         await task
 
 

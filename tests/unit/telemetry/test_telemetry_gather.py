@@ -7,11 +7,14 @@ import subprocess
 import sys
 
 import pytest
+import uvicorn
 from hypothesis import given
 from hypothesis import strategies as st
 from telemetry_world import LARGE, SMALL, USAGE, decision, settlement
 
+from gateway.request.door import Door
 from gateway.request.hedged import Hedged
+from gateway.serve import DrainingServer
 from gateway.telemetry.gather import LATEST_S, MOST, Gathered
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.redact import Redactor
@@ -93,6 +96,16 @@ async def test_lines_that_nobody_reads_are_all_counted():
     lines.flush()
 
     assert lost == [3]
+
+
+async def test_a_server_that_is_told_twice_to_end_has_what_waits_written_first():
+    written = []
+    server = DrainingServer(uvicorn.Config("app", lifespan="off"), Door(1), 0.0, lambda: written.append("all"))
+    server.servers, server.force_exit = [], True
+
+    await server.shutdown()
+
+    assert written == ["all"]
 
 
 WORLD = """
