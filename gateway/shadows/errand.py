@@ -1,6 +1,6 @@
 """A request that waits to be asked again: what it was, and what was answered."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from backends.messages import ChatRequest, Event
@@ -80,12 +80,16 @@ def errand_of(picked: Picked, drawn: Drawn, settlement: Settlement) -> Errand | 
         picked=picked,
         request=drawn.request,
         salt=drawn.salt,
-        judged=replace(drawn.judged, prepared={}),
+        judged=without_prompts(drawn.judged),
         settlement=settlement,
         answered_by=primary,
         events=drawn.capture.events,
         observation=drawn.observation,
     )
+
+
+def without_prompts(judged: Judged) -> Judged:
+    return Judged(judged.facts, judged.estimate, judged.decision, judged.snapshot, {}, judged.took_us, judged.turn)
 
 
 def first_asked(judged: Judged) -> Call | None:
