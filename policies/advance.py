@@ -7,7 +7,7 @@ who serves the client.
 """
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal
 
 import msgspec
 
@@ -113,7 +113,7 @@ def begin(decision: Decision, resilience: Resilience) -> Progress:
     first = decision.steps[0]
     if isinstance(first, Reject):
         return Progress(step=None, rejected=first)
-    left = cast(tuple[Call, ...], decision.steps[1 : resilience.attempts])  # a Reject stands alone
+    left: tuple[Call, ...] = decision.steps[1 : resilience.attempts]  # type: ignore[assignment]  # a Reject stands alone
     return Progress(step=first, left=left, retry_uncertain=resilience.retry_uncertain, hold=decision.hold)
 
 

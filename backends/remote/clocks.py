@@ -22,8 +22,8 @@ LAST_LOOK_S = 0.001
 class Clocks:
     """Made when the attempt starts. The connect clock is the transport's: only it knows when a connection stands.
 
-    `with clocks.until(deadline)` raises `UpstreamError` of the deadline's kind when it passes while the task waits inside, and
-    `with clocks` does so at the end of all. One at a time.
+    `with clocks.until(deadline)` raises `UpstreamError` of the deadline's kind when it passes while the task waits inside.
+    One at a time. `with clocks` has the limit over all, and stops them.
 
     `deadline()` is asked for once per event and then used for every read until that event came, so that comments
     between events do not push it. Time in which nobody waits for the upstream does not count as a gap, nor does time in
@@ -38,6 +38,7 @@ class Clocks:
     _rings_at = inf
     _passed_at = inf
     _rang = False
+    _waits_again = False
     _cancels = 0
 
     def __init__(self, limits: TimeLimits, *, streams: bool, alarms: Alarms | None = None) -> None:
@@ -71,7 +72,7 @@ class Clocks:
             return await awaitable
 
     def until(self, deadline: Deadline) -> Self:
-        self._deadline = deadline
+        self._deadline, self._waits_again = deadline, True
         return self
 
     def __enter__(self) -> None:
@@ -83,6 +84,8 @@ class Clocks:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         task, self._waiter = self._waiter, None
+        if not self._waits_again:
+            self.stop()
         if not self._rang or task is None:
             return
         self._rang = False

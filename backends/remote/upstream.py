@@ -150,7 +150,6 @@ class RemoteUpstream:
         except (TransportError, AnswerError, ReportedError) as error:
             raise self._failure(error) from error
         finally:
-            clocks.stop()
             self._queued_tokens -= tokens
             self._running -= 1
             if response is not None:
@@ -175,7 +174,8 @@ class RemoteUpstream:
 
     def _enter(self, call: UpstreamCall) -> int:
         """Tokens that wait from here on."""
-        tokens = max(0, call.prepared.tokens - call.resident_tokens)
+        tokens = call.prepared.tokens - call.resident_tokens
+        tokens = tokens if tokens > 0 else 0
         self._running += 1
         self._queued_tokens += tokens
         return tokens
@@ -221,6 +221,8 @@ class RemoteUpstream:
             body = await clocks.wait(read_whole(response, MAX_REFUSAL_BYTES), clocks.deadline())
         except (TransportError, UpstreamError):
             body = b""
+        finally:
+            clocks.stop()
         return from_status(response.status, response.headers, body, self._asking.secret)
 
     def _request(self, call: UpstreamCall) -> HttpRequest:

@@ -56,11 +56,12 @@ class BodyReader:
 
 async def read_whole(response: Response, max_bytes: int) -> bytes:
     """The whole body as plain bytes. Raises `TransportError` when there is more than `max_bytes`."""
-    is_packed = "content-encoding" in response.headers
-    read = BodyReader(response).read if is_packed else response.read
-    body = await read()
-    if not response.done or is_packed:
-        body = await _with_the_rest(body, read, max_bytes)
+    if response.is_packed:
+        body = await _with_the_rest(b"", BodyReader(response).read, max_bytes)
+    else:
+        body = await response.read()
+        if not response.done:
+            body = await _with_the_rest(body, response.read, max_bytes)
     if len(body) > max_bytes:
         raise TransportError("malformed", f"the upstream's answer is larger than {max_bytes} bytes", sent=True)
     return body

@@ -1,12 +1,16 @@
 """One response as it comes in: fed with bytes, read piece by piece. Knows HTTP/1.1, no socket."""
 
 import asyncio
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Protocol
 
 import httptools
 import msgspec
 
 from backends.transport.interface import FailureKind, Into, TransportError
+
+ENCODING = b"content-encoding"
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +43,7 @@ class Exchange:
     reusable = False
     _unread = 0
     _head_bytes = 0
-    _lines = 0
+    _of_head = 0
     _paused = False
     _until_eof = False
     _heard = False
@@ -50,7 +54,7 @@ class Exchange:
     _lingering: asyncio.TimerHandle | None = None
 
     def __init__(self, flow: Flow, bounds: Bounds, loop: asyncio.AbstractEventLoop) -> None:
-        self.headers: dict[str, str] = {}
+        self._lines: list[tuple[bytes, bytes]] = []
         self.head: asyncio.Future[None] = loop.create_future()
         self._flow = flow
         self._bounds = bounds
@@ -66,16 +70,16 @@ class Exchange:
         self._heard = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._lines += 1
-        if self._lines > self._bounds.headers:
+        self._lines.append((name, value))
+        if len(self._lines) > self._bounds.headers:
             raise ValueError("too many headers")
-        self.headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
         if self.status < 200:
-            self.headers.clear()
+            self._lines.clear()
             return
+        self._of_head = len(self._lines)
         self.reusable = self._parser.should_keep_alive()
         if not self.reusable:
             chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
@@ -93,6 +97,16 @@ class Exchange:
     def on_message_complete(self) -> None:
         if self.status >= 200:
             self.done = True
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """Read when somebody asks; what follows a body in chunks is none of the head."""
+        lines = self._lines[: self._of_head]
+        return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reversed(lines)}
+
+    @property
+    def is_packed(self) -> bool:
+        return ENCODING in [name.lower() for name, _ in self._lines]
 
     # connection's side
 

@@ -102,6 +102,11 @@ class Response(Protocol):
         ...
 
     @property
+    def is_packed(self) -> bool:
+        """Whether a content-encoding is named: the bytes may not be plain."""
+        ...
+
+    @property
     def done(self) -> bool:
         """Whether it is known that the last of it has come: what was read since then is the end."""
         ...

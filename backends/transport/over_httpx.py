@@ -34,6 +34,10 @@ class HttpxResponse:
     def headers(self) -> Mapping[str, str]:
         return self._headers
 
+    @property
+    def is_packed(self) -> bool:
+        return "content-encoding" in self._headers
+
     async def read(self) -> bytes:
         try:
             while True:

@@ -107,7 +107,7 @@ class Trial:
         self.held: HeldBack | None = None
         self.second: SecondOpinion | None = None
         self._job, self._out = job, job.out
-        self._hears = job.listeners()
+        self._hears = () if job.ear is None and job.cascade is None else job.listeners()
 
     def take(self, events: Sequence[Event]) -> bool:
         out = self._out
@@ -222,10 +222,10 @@ async def send_kept(call: Call, job: Drive) -> None:
 
 def book(call: Call, job: Drive, tally: Tally) -> None:
     """Every attempt enters the books; the last one is the one that counts as the answer."""
-    books = job.books
+    books, usage = job.books, tally.best_usage
     books.attempts = job.owner.attempts
-    if tally.best_usage is not None:
-        books.usage, books.price = tally.best_usage, job.live.policy.models[call.model].price
+    if usage is not None:
+        books.usage, books.price = usage, job.live.policy.models[call.model].price
     books.answered_by, books.end = call, tally.reason
     if job.out.begun_at is not None:
         books.spoke(job.out.begun_at)

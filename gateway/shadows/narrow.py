@@ -67,6 +67,10 @@ class NarrowResponse:
         return self._inner.headers
 
     @property
+    def is_packed(self) -> bool:
+        return self._inner.is_packed
+
+    @property
     def done(self) -> bool:
         return self._inner.done and not self._rest
 

@@ -22,6 +22,10 @@ class AiohttpResponse:
     def headers(self) -> Mapping[str, str]:
         return self._headers
 
+    @property
+    def is_packed(self) -> bool:
+        return "content-encoding" in self._headers
+
     async def read(self) -> bytes:
         try:
             return await self._response.content.readany()

@@ -13,7 +13,9 @@ from backends.messages import ChatRequest
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TURNS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
-_LIMITS = ("max_completion_tokens", "max_tokens")
+NEWER, OLDER = "max_completion_tokens", "max_tokens"
+"""Two names of one limit."""
+
 SALT = "cache_salt"
 """Names the cache that a prompt may be answered from. Whose that is, is not the client's to say."""
 
@@ -61,11 +63,14 @@ def asking_usage(options: msgspec.Raw | None) -> msgspec.Raw:
 
 
 def _one_limit(fields: dict[str, msgspec.Raw], limit: int, habits: Habits) -> None:
-    given = [name for name in _LIMITS if name in fields and bytes(fields[name]) != b"null"]
+    """Under the upstream's name; under the client's, the newer one of two, where the upstream takes any."""
+    if not habits.limit_field and not (NEWER in fields and OLDER in fields):
+        return
+    given = [name for name in (NEWER, OLDER) if name in fields and bytes(fields[name]) != b"null"]
     name = habits.limit_field or given[0]
     if given != [name]:
-        for other in _LIMITS:
-            fields.pop(other, None)
+        fields.pop(NEWER, None)
+        fields.pop(OLDER, None)
         fields[name] = msgspec.Raw(b"%d" % limit)
 
 

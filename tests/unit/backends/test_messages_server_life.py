@@ -31,7 +31,7 @@ class Slow:
     """A response that comes as its steps say."""
 
     status = 200
-    done = False
+    done = is_packed = False
     headers: Mapping[str, str] = {"content-type": "text/event-stream"}
 
     def __init__(self, steps: list[Step]) -> None:
