@@ -35,7 +35,7 @@ class Estimates(Protocol):
 
 
 class Group:
-    """The replicas of one model, and what follows from who they are: whether it matters which of them is asked, or may matter
+    """The replicas of one model, and what follows from who they are: `names`, each once; whether it matters which of them is asked, or may matter
     when more are found (`has_choice`); whether the model's tokenizer reads its prompts here (`tokenises`); and who tells
     where prompts lie in words for other gateways."""
 
@@ -44,7 +44,7 @@ class Group:
     def __init__(self, replicas: tuple[Replica, ...]) -> None:
         first = replicas[0] if replicas else None
         self.replicas = replicas
-        self.names = tuple([replica.name for replica in replicas])
+        self.names = tuple(dict.fromkeys([replica.name for replica in replicas]))
         self.has_choice = first is not None and not first.is_local and (len(replicas) > 1 or first.is_found)
         self.tokenises = first is not None and (first.is_local or first.hear is not None)
         self.markers = tuple([replica.marker for replica in replicas if replica.marker is not None])
@@ -75,6 +75,7 @@ class Live:
         self.replicas = dict(replicas)
         self.groups = {model: Group(group) for model, group in replicas.items()}
         self._models = tuple(self.groups)
+        self._together: dict[tuple[str, ...], Group] = {}
         self.estimator = estimator
         self.arms = dict(arms or {})
         self._let_go = let_go
@@ -92,7 +93,7 @@ class Live:
 
     def arm(self, assignments: Iterable[Assignment]) -> "Live":
         """What answers a request with these variants."""
-        return self.arms.get(arm_of(assignments), self)
+        return self.arms.get(arm_of(assignments), self) if self.arms else self
 
     def named(self) -> Iterator[tuple[str, "Live"]]:
         """What is in force under no name, and its arms under theirs."""
@@ -105,6 +106,17 @@ class Live:
     def asked(self, model: str) -> Sequence[str]:
         """The models that may answer, by what the client asks for."""
         return (model,) if model in self.groups else self._models
+
+    def together(self, models: Sequence[str]) -> Group:
+        """The replicas of several models as those of one."""
+        if len(models) == 1:
+            return self.groups[models[0]]
+        asked = tuple(models)
+        group = self._together.get(asked)
+        if group is None:
+            every = [replica for model in asked for replica in self.groups[model].replicas]
+            group = self._together[asked] = Group(tuple(every))
+        return group
 
     def replica(self, call: Call) -> Replica:
         return self._by_call[call.model, call.replica]
@@ -136,6 +148,7 @@ class Live:
             self._departed[gone] = gone.clock() + self.policy.resilience.total_s + LINGER_S
         self.replicas[model] = found
         self.groups[model] = Group(found)
+        self._together.clear()
 
     def departed(self, model: str, name: str) -> Replica | None:
         """Who left and is not closed yet: it may have work of ours, and all that is known of it."""

@@ -2,9 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
 
 import msgspec
 
@@ -16,20 +14,19 @@ from gateway.request.conversation import Past, Turn, keys_of
 from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
-from gateway.request.lateness import with_ttfts
 from gateway.request.measure import prepare
-from gateway.request.snapshot import Look, World, look_around, take_snapshot
+from gateway.request.outlook import Outlook
+from gateway.request.snapshot import World, look_around
 from gateway.request.steps import stuck_of
 from gateway.request.units import units_of
 from policies.decide import decide_on
 from policies.decision import Call, Decision
 from policies.estimates import Estimate, Unsettled
 from policies.experiments.enrol import Ramps
-from policies.facts import AUTO, Facts, Uncarried
-from policies.field import assigned, field_of
+from policies.facts import AUTO, Facts
+from policies.field import assigned
 from policies.policy import Policy
 from policies.snapshot import ReplicaState, Snapshot
-from policies.unsettled import left_open
 
 LONG_BODY_BYTES = 1 << 20
 """Bodies above this are tried in another dialect off the event loop; one of 64 KB takes 35 µs there."""
@@ -39,8 +36,7 @@ NO_DIFFICULTY = Estimate(abstains="no route asks for difficulty")
 NO_CHAT = Estimate(abstains="embeddings are not harder for one model than for another")
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """A decision and everything it was made of. `prepared` holds the prompt as the models read it that were asked.
     `turn` leaves word for the next one, where the policy lets conversations move."""
 
@@ -90,7 +86,11 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     bare = facts_of(request, principal, headers, policy.headers_read, {}) if policy.experiments else None
     live = in_force if bare is None else arm_for(in_force, msgspec.structs.replace(bare, units=units), forced, ramps)
     turn = turn_in(live.policy, request, principal, headers, world)
-    unable = await unable_to_carry(request, live.policy)
+    models = live.policy.models
+    if takes_long_to_carry(request, live.policy):
+        unable = await asyncio.to_thread(uncarried, request, models)
+    else:
+        unable = uncarried(request, models)
     prepared = await prepare(live, request, principal.salt, unable)
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
     if unable or units:
@@ -103,14 +103,12 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     else:
         seen, past = await asyncio.gather(looking, turn.past())
         facts = msgspec.structs.replace(facts, escalated_to=past.escalated_to, was_on=past.was_on)
-    taken = partial(take_snapshot, live, prepared, seen, world, draw)
-    known = partial(knowing, taken, forced, ramps) if forced or ramps else taken
-    if live.policy.resilience.hedge is not None:
-        known = partial(with_ttfts, known, live.policy, facts, world.hedges.ttfts)
-    look = Look(lambda: field_of(policy, facts, known()))
-    estimate = await estimate_for(live, request, lambda span: left_open(look(), span))
+    outlook = Outlook(
+        policy, live, facts, prepared=prepared, seen=seen, world=world, draw=draw, forced=forced, ramps=ramps
+    )
+    estimate = await estimate_for(live, request, outlook.left_open)
     began = time.perf_counter_ns()
-    field = look()
+    field = outlook.field()
     decision = decide_on(field, estimate, itemises=world.itemises)
     took_us = (time.perf_counter_ns() - began) // 1_000
     return Judged(facts, estimate, decision, field.snapshot, prepared, took_us, turn)
@@ -140,22 +138,17 @@ def turn_in(
     return None if keys is None else Turn(world.notes, *keys, policy.remember_s, tells_tiers)
 
 
-def knowing(taken: Callable[[], Snapshot], forced: Mapping[str, str], ramps: Ramps) -> Snapshot:
-    """A snapshot that knows how experiments stand, as they did when the request's arm was found."""
-    return msgspec.structs.replace(taken(), experiments=forced, ramps=ramps)
-
-
 def arm_for(in_force: Live, facts: Facts, forced: Mapping[str, str], ramps: Ramps) -> Live:
     """What answers a request. Its variants hang on what is known before any model has read the prompt, so deciding comes to
     the same ones."""
     return in_force.arm(assigned(in_force.policy, facts, forced=forced, ramps=ramps))
 
 
-async def unable_to_carry(request: ChatRequest, policy: Policy) -> Mapping[str, Uncarried]:
-    """Which models have no words for the request. What takes long is done off the event loop."""
-    if len(request.raw) > LONG_BODY_BYTES and any(model.dialect != "openai_chat" for model in policy.models.values()):
-        return await asyncio.to_thread(uncarried, request, policy.models)
-    return uncarried(request, policy.models)
+def takes_long_to_carry(request: ChatRequest, policy: Policy) -> bool:
+    """Whether trying the request in the dialects of the models is too much for the event loop."""
+    if len(request.raw) <= LONG_BODY_BYTES:
+        return False
+    return any(model.dialect != "openai_chat" for model in policy.models.values())
 
 
 async def estimate_for(live: Live, request: ChatRequest, unsettled: Unsettled) -> Estimate:

@@ -1,6 +1,5 @@
 """Of one process: how long models take to their first content, and how often another replica may be asked meanwhile."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,10 +17,10 @@ class Hedges:
     allowance: Allowance = field(default_factory=Allowance)
 
 
-def with_ttfts(taken: Callable[[], Snapshot], policy: Policy, facts: Facts, ttfts: Ttfts) -> Snapshot:
+def with_ttfts(taken: Snapshot, policy: Policy, facts: Facts, ttfts: Ttfts) -> Snapshot:
     """A snapshot that says when the first content of such a prompt is late, where the policy goes by that."""
     hedging = policy.resilience.hedge
     if hedging is None or not hedging.percentile or not facts.stream:
-        return taken()
+        return taken
     known = {name: ttfts.percentile(name, facts.tokens_for(name), hedging.percentile) for name in policy.models}
-    return msgspec.structs.replace(taken(), ttfts={name: late_s for name, late_s in known.items() if late_s})
+    return msgspec.structs.replace(taken, ttfts={name: late_s for name, late_s in known.items() if late_s})

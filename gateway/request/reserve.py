@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
 import msgspec
 
@@ -113,7 +112,7 @@ def judged_with(policy: Policy, judged: Judged, left: Left) -> Judged:
     began = time.perf_counter_ns()
     decision = decide(policy, judged.facts, judged.estimate, snapshot)
     took_us = judged.took_us + (time.perf_counter_ns() - began) // 1_000
-    return replace(judged, decision=decision, snapshot=snapshot, took_us=took_us)
+    return msgspec.structs.replace(judged, decision=decision, snapshot=snapshot, took_us=took_us)
 
 
 def told_of(policy: Policy, judged: Judged, answer: Answer, began_at: int) -> Budgeted:

@@ -1,10 +1,9 @@
 """Step 6: one read of the world, as values. The in-flight ledger and every engine's own word, at one instant."""
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
@@ -20,7 +19,6 @@ from policies.allowance import MOST, Allowance
 from policies.experiments.enrol import Ramps
 from policies.snapshot import ReplicaState, Snapshot
 
-T = TypeVar("T")
 NOTHING = Seen({})
 
 
@@ -111,24 +109,6 @@ def take_snapshot(
         for model, replicas in live.replicas.items()
     }
     return Snapshot(replicas=states, now=world.now(), draw=draw, escalations_off=world.escalations.off())
-
-
-class Look(Generic[T]):
-    """Looks at the world, and has the same view of it again until the event loop has turned: before that nobody else can
-    have claimed anything or given it back."""
-
-    def __init__(self, take: Callable[[], T]) -> None:
-        self._take = take
-        self._seen: T | None = None
-
-    def __call__(self) -> T:
-        if self._seen is None:
-            self._seen = self._take()
-            asyncio.get_running_loop().call_soon(self._forget)
-        return self._seen
-
-    def _forget(self) -> None:
-        self._seen = None
 
 
 def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:
