@@ -73,5 +73,16 @@ def write(log: RequestLog, waiting: list[Over], lost: Callable[[int], object]) -
     waiting.clear()
     try:
         log.write(over)
-    except (OSError, ValueError):
+    except OSError:
         lost(len(over))
+    except ValueError:  # before anything was written: one has a text that is none (a surrogate), or nobody reads at all
+        if failed := sum([not is_written(log, one) for one in over]):
+            lost(failed)
+
+
+def is_written(log: RequestLog, one: Over) -> bool:
+    try:
+        log.write([one])
+    except (OSError, ValueError):
+        return False
+    return True

@@ -16,7 +16,7 @@ from gateway.request.door import Door
 from gateway.request.hedged import Hedged
 from gateway.serve import DrainingServer
 from gateway.telemetry.gather import LATEST_S, MOST, Gathered
-from gateway.telemetry.logs import RequestLog
+from gateway.telemetry.logs import MOST_ALIKE, RequestLog
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.request_ids import AT_ONCE, RequestIds
 
@@ -96,6 +96,26 @@ async def test_lines_that_nobody_reads_are_all_counted():
     lines.flush()
 
     assert lost == [3]
+
+
+async def test_a_line_that_cannot_be_written_costs_no_other():
+    out, lost = Out(), []
+    lines = gathered(out, lost)
+    for n, reason in enumerate(["fine", "half of a pair: \udc00", "fine"]):
+        lines.add(settlement(f"r{n}", reason=reason), "", n)
+
+    lines.flush()
+
+    assert out.ids() == ["r0", "r2"]
+    assert lost == [1]
+
+
+def test_however_many_kinds_of_requests_there_are_few_are_remembered():
+    log = RequestLog("json", Redactor(), Out())
+
+    log.write([(settlement("r", tenant=f"t{n}"), "", n) for n in range(2 * MOST_ALIKE + 5)])
+
+    assert len(log._alike) <= MOST_ALIKE
 
 
 async def test_a_server_that_is_told_twice_to_end_has_what_waits_written_first():

@@ -16,7 +16,7 @@ from backends.messages import Usage
 from gateway.telemetry import instruments, names, words
 from gateway.telemetry.labels import MAX_NAMES
 from gateway.telemetry.metric import prometheus_label, prometheus_name
-from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.metrics import MAX_FOUND, Metrics
 from gateway.telemetry.series import MAX_SERIES
 from policies.decision import Call, Decision
 
@@ -172,6 +172,18 @@ def test_a_metric_with_too_many_label_sets_counts_the_rest_as_other():
     spend = [line for line in metrics.page().decode().splitlines() if line.startswith("router_spend_microusd_total{")]
     assert len(spend) <= MAX_SERIES + 1
     assert sum(float(line.rsplit(" ", 1)[1]) for line in spend) == 90 * 90, "nothing is lost"
+
+
+def test_groups_of_cells_are_remembered_up_to_a_bound_and_count_on_after_it():
+    metrics = Metrics()
+    metrics.policy_loaded("h", [], ["m"])
+
+    for n in range(2 * MAX_FOUND):
+        metrics.attempted(Call("m", f"http://10.0.{n // 250}.{n % 250}"), 0.1, "", USAGE, 1)
+
+    assert len(metrics._reused) <= MAX_FOUND
+    reused = re.findall(r"router_prefix_predicted_tokens_total\{.*\} (\S+)", metrics.page().decode())
+    assert sum(map(float, reused)) == 2 * MAX_FOUND
 
 
 def test_a_refused_reload_is_counted_and_leaves_the_policy_in_force(world):
