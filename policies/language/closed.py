@@ -11,7 +11,7 @@ from policies.language.fields import HEADER, HEADER_PATTERN, HEADERS, Texts
 class Closed(BaseModel):
     """A map of the file: unknown keys are errors, values are never converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
     exactly_one: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="after")
