@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from backends.messages import ChatRequest
+from backends.remote.prompt import LONG_CHARS, imprint_of
 from classifiers.numbers import Numbers
 from gateway.live.in_force import Estimates
 from gateway.request.facts import question_of
@@ -42,11 +43,16 @@ def asked(
 
 
 def key_of(request: ChatRequest, principal: Principal, secret: bytes) -> bytes:
-    """A digest that nobody can undo, or make, without the secret of this process."""
+    """A digest that nobody can undo, or make, without the secret of this process. Of a long text its imprint is read, which
+    others have reckoned already."""
     found = blake2b(principal.salt, digest_size=16, key=secret)
-    for message in request.messages:
-        text = message.text.encode("utf-8", "surrogatepass")
-        found.update(f"{message.role}:{message.images}:{len(text)}:".encode())
-        found.update(text)
+    for place, message in enumerate(request.messages):
+        if len(message.text) > LONG_CHARS:
+            found.update(f"{message.role}:{message.images}:imprint:".encode())
+            found.update(imprint_of(request, place))
+        else:
+            text = message.text.encode("utf-8", "surrogatepass")
+            found.update(f"{message.role}:{message.images}:{len(text)}:".encode())
+            found.update(text)
         found.update(repr(message.token_ids).encode() if message.token_ids else b"")
     return found.digest()

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from servers.decision_log_world import settlement
 
 from backends.messages import ChatRequest, Message
+from backends.remote.prompt import LONG_CHARS
 from gateway.decisions.asked import Asked, key_of
 from gateway.decisions.record import SignalRecord
 from gateway.decisions.signals import AGAIN_WITHIN_S, VERSIONS, Signals
@@ -70,7 +71,7 @@ def test_every_signal_has_a_version_and_the_memory_is_bounded() -> None:
     assert set(VERSIONS.values()) == {1}
 
 
-TEXT = st.text(max_size=20)
+TEXT = st.text(max_size=20) | st.text(max_size=2).map(lambda text: text + "x" * LONG_CHARS)
 
 
 @given(st.lists(TEXT, min_size=1, max_size=4), st.lists(TEXT, min_size=1, max_size=4))
