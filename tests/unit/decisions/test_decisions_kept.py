@@ -2,7 +2,6 @@
 
 import math
 import os
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -217,7 +216,7 @@ async def test_what_could_not_be_read_again_is_dropped_alone(what: str, tmp_path
     policy, kept = load(), keep_log(tmp_path)
     one = judged(policy, 1, requested="auto" if what == "no number" else "nobody\ud800")
     if what == "no number":
-        one = replace(one, estimate=msgspec.structs.replace(one.estimate, p_good={"small": math.nan}))
+        one = msgspec.structs.replace(one, estimate=msgspec.structs.replace(one.estimate, p_good={"small": math.nan}))
     for i, each in enumerate((judged(policy, 0), one, judged(policy, 2))):
         kept.log.settled(each, settlement(i))
     await kept.close()
