@@ -106,7 +106,8 @@ class StreamedAnswer:
             return has_room and not self._over and self._failure is None
 
         try:
-            await self._clocks.wait(self._reader.pour(into), self._clocks.deadline())
+            with self._clocks.until(self._clocks.deadline()):
+                await self._reader.pour(into)
         except TransportError as error:
             self._end(self._ready, from_transport(error))
         return has_room
@@ -119,7 +120,9 @@ class StreamedAnswer:
         events: list[Event] = []
         while not events and not self._over:
             try:
-                if self._take(await self._clocks.wait(self._reader.read(), deadline), events):
+                with self._clocks.until(deadline):
+                    data = await self._reader.read()
+                if self._take(data, events):
                     deadline = self._clocks.deadline()
             except TransportError as error:
                 self._end(events, from_transport(error))

@@ -64,7 +64,8 @@ class Clocks:
 
     def came(self) -> None:
         """An event came while somebody waits for all of them: the next one has its time from here on."""
-        self._deadline = self.deadline()
+        at = self._loop.time() + self._limits.gap_s
+        self._deadline = (at, "gap_timeout") if at < self._total_at else (self._total_at, "total_timeout")
 
     async def wait(self, awaitable: Awaitable[T], deadline: Deadline) -> T:
         """`until`, for one thing."""

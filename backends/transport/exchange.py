@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Protocol
 
 import httptools
@@ -39,11 +38,13 @@ class Exchange:
     """One response. `on_*` are called by the parser, `feed` and `ended` by the connection, the rest by who reads it."""
 
     status = 0
+    is_packed = False
     done = False
     reusable = False
     _unread = 0
     _head_bytes = 0
     _of_head = 0
+    _headers: Mapping[str, str] | None = None
     _paused = False
     _until_eof = False
     _heard = False
@@ -73,11 +74,14 @@ class Exchange:
         self._lines.append((name, value))
         if len(self._lines) > self._bounds.headers:
             raise ValueError("too many headers")
+        if len(name) == len(ENCODING) and name.lower() == ENCODING:
+            self.is_packed = True
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
         if self.status < 200:
             self._lines.clear()
+            self.is_packed = False
             return
         self._of_head = len(self._lines)
         self.reusable = self._parser.should_keep_alive()
@@ -98,15 +102,13 @@ class Exchange:
         if self.status >= 200:
             self.done = True
 
-    @cached_property
+    @property
     def headers(self) -> Mapping[str, str]:
         """Read when somebody asks; what follows a body in chunks is none of the head."""
-        lines = self._lines[: self._of_head]
-        return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reversed(lines)}
-
-    @property
-    def is_packed(self) -> bool:
-        return ENCODING in [name.lower() for name, _ in self._lines]
+        if self._headers is None:
+            lines = reversed(self._lines[: self._of_head])
+            self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in lines}
+        return self._headers
 
     # connection's side
 
@@ -188,7 +190,7 @@ class Exchange:
             return False
         try:
             if self._into(self._taken()):
-                return not self.over
+                return not self.done and self._error is None
             self._into = None
         except Exception as error:
             if not waiter.done():
