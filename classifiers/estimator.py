@@ -19,7 +19,7 @@ from classifiers.glance import Glance, Glances
 from classifiers.heads.inputs import Inputs, read_inputs
 from classifiers.memory import Memory
 from classifiers.numbers import Numbers
-from classifiers.outside import outside, outside_of, turns_with_text
+from classifiers.outside import outside, outside_of, places_with_text
 from classifiers.packing import make_of, pack
 from classifiers.question import Question
 from classifiers.readings import lower, readings
@@ -83,7 +83,7 @@ class Estimator:
         if outside(question):
             return lambda: None
         turn = question.turns[-1]
-        key, make = digest(turn), make_of(self._artefact.manifest.encoder)
+        key, make = key_of(question, -1), make_of(self._artefact.manifest.encoder)
         if self._vectors.get(key) is None:
             self._score(key, turn)
 
@@ -101,10 +101,11 @@ class Estimator:
 
     def _begin(self, question: Question, unsettled: Unsettled | None) -> Underway:
         """Everything but waiting: what the quick stage says, and the turns that are being embedded."""
-        started, turns = self._clock(), turns_with_text(question)
+        started, places = self._clock(), places_with_text(question)
+        turns = [question.turns[at] for at in places]
         if reason := outside_of(question, turns):
             return Underway(started, reason=reason)
-        keys = [digest(turn) for turn in turns]
+        keys = [key_of(question, at) for at in places]
         glance = self._glances.glance_at(keys, turns) if self._glances and unsettled else None
         if glance is None or unsettled is None:
             return self._ask(Underway(started, keys, tuple(range(len(turns)))), turns)
@@ -199,6 +200,11 @@ class Estimator:
 
     def _named(self, chances: Chances) -> Mapping[str, float]:
         return dict(zip(self._artefact.manifest.heads, chances, strict=True))
+
+
+def key_of(question: Question, at: int) -> bytes:
+    """What a turn is remembered by."""
+    return (question.names and question.names[at]) or digest(question.turns[at])
 
 
 def open_estimator(artefact: Path | None = None, embedder: str | None = None) -> Estimator:

@@ -28,4 +28,9 @@ def outside_of(question: Question, turns: Sequence[str]) -> str:
 
 def turns_with_text(question: Question) -> list[str]:
     """The newest 16 turns that have text, oldest first."""
-    return [turn for turn in question.turns if turn.strip()][-MAX_TURNS:]
+    return [question.turns[at] for at in places_with_text(question)]
+
+
+def places_with_text(question: Question) -> list[int]:
+    """Where those stand."""
+    return [at for at, turn in enumerate(question.turns) if turn.strip()][-MAX_TURNS:]

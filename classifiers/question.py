@@ -4,6 +4,11 @@ import msgspec
 
 
 class Question(msgspec.Struct, frozen=True):
-    """The user's turns, oldest first. System prompts, documents, tools and answers are not part of it."""
+    """The user's turns, oldest first. System prompts, documents, tools and answers are not part of it.
+
+    `names` are digests by which those turns are known that somebody has digested before, b"" for the others; or it is empty.
+    A turn has the same name whenever it has one, and no other turn has it.
+    """
 
     turns: tuple[str, ...]
+    names: tuple[bytes, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from backends.messages import ChatRequest, Message
-from backends.remote.prompt import estimate_newest, estimate_prompt, estimate_tokens
+from backends.remote.prompt import LONG_CHARS, estimate_newest, estimate_prompt, estimate_tokens, imprint_of
 from backends.upstream import Prepared
 from classifiers.question import Question
 from gateway.request.identity import Principal
@@ -108,4 +108,10 @@ def needs_of(request: ChatRequest, of_turns: frozenset[Ability]) -> frozenset[Ab
 def question_of(request: ChatRequest) -> Question:
     """The user's own turns with text. System and developer prompts and tools are the same for every request of an
     agent; they would drown the signal."""
-    return Question(tuple([turn.text for turn in request.messages if turn.role == "user" and turn.text]))
+    turns: list[str] = []
+    names: list[bytes] = []
+    for place, turn in enumerate(request.messages):
+        if turn.role == "user" and turn.text:
+            turns.append(turn.text)
+            names.append(imprint_of(request, place) if len(turn.text) > LONG_CHARS else b"")
+    return Question(tuple(turns), tuple(names) if any(names) else ())

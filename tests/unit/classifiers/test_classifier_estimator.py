@@ -158,3 +158,17 @@ async def test_numbers_for_a_log_hold_the_static_vector_too(trained: Artefact, e
     static = unpack_static([told])
     assert static is not None
     assert np.allclose(static[0], open_static().vector(EASY), atol=1e-3)
+
+
+async def test_a_turn_that_has_a_name_is_known_by_it_and_another_of_another_name_is_not(trained: Artefact, embedder):
+    counting = embedder()
+    estimator = Estimator(trained, counting)
+
+    named = await estimator.estimate(Question((EASY, HARD), (b"one", b"")), within_s=5)
+    again = await estimator.estimate(Question((EASY, HARD), (b"one", b"")), within_s=5)
+    bare = await estimator.estimate(Question((EASY, HARD)), within_s=5)
+    swapped = await estimator.estimate(Question((HARD, EASY), (b"two", b"one")), within_s=5)
+
+    assert (again.p_good, again.earlier) == (bare.p_good, bare.earlier) == (named.p_good, named.earlier)
+    assert swapped.p_good != named.p_good
+    assert counting.asked == [EASY, HARD, EASY, HARD]

@@ -13,6 +13,7 @@ from backends.messages import ChatRequest, Message
 from backends.upstream import Prepared
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import ANONYMOUS, Principal
+from policies.affinity.imprint import imprint
 from policies.facts import Facts
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:,"}}
@@ -101,6 +102,17 @@ def test_the_question_is_every_turn_of_the_user_oldest_first() -> None:
     asked = request(user("first"), {"role": "assistant", "content": "an answer"}, user([IMAGE]), user("last"))
 
     assert question_of(asked).turns == ("first", "last")
+
+
+def test_long_turns_are_named_by_what_was_digested_of_them_already_and_short_ones_are_not() -> None:
+    long, other = "a long turn " * 1_000, "another one " * 1_000
+    asked = request(user(long), {"role": "assistant", "content": "yes"}, user("short"), user(other))
+
+    question = question_of(asked)
+
+    assert question.names == (imprint(long), b"", imprint(other))
+    assert asked.measures.imprints == {0: imprint(long), 3: imprint(other)}
+    assert question_of(request(user("short"))).names == ()
 
 
 def test_a_one_part_array_is_the_same_question_as_the_string() -> None:
