@@ -49,9 +49,9 @@ class Caller:
     __slots__ = (
         "_carried",
         "_chunks",
-        "_has_news",
         "_head",
         "_is_invited",
+        "_is_told",
         "_left",
         "_line",
         "_parts",
@@ -64,6 +64,7 @@ class Caller:
         "keep_alive",
         "knows_chunks",
         "more_body",
+        "task",
     )
 
     def __init__(self, line: Line, head: Head, *, keep_alive: bool) -> None:
@@ -71,7 +72,8 @@ class Caller:
         self.keep_alive = keep_alive
         self.knows_chunks = head.version != "1.0"
         self.more_body = True
-        self.begun = self.is_over = self.disconnected = self._has_news = self._chunks = False
+        self.begun = self.is_over = self.disconnected = self._is_told = self._chunks = False
+        self.task: asyncio.Task[None] | None = None
         self.body_bytes = 0
         self._line = line
         self._is_invited = "expect" not in head.headers or head.headers["expect"].lower() != "100-continue"
@@ -86,12 +88,14 @@ class Caller:
         """More of the body came."""
         self._parts.append(data)
         self.body_bytes += len(data)
-        self._wake()
+        if self._woken is not None:
+            self._woken.set()
 
     def ended(self) -> None:
         """All of the body came."""
         self.more_body = False
-        self._wake()
+        if self._woken is not None:
+            self._woken.set()
 
     @property
     def whole_body(self) -> bytes | None:
@@ -108,13 +112,12 @@ class Caller:
         if self.is_over or self.disconnected:
             return {"type": "http.disconnect"}
         parts, self._parts, self.body_bytes = self._parts, [], 0
-        self._has_news = False
+        self._is_told = not self.more_body
         return {"type": "http.request", "body": b"".join(parts), "more_body": self.more_body}
 
-    def _wake(self) -> None:
-        self._has_news = True
-        if self._woken is not None:
-            self._woken.set()
+    @property
+    def _has_news(self) -> bool:
+        return bool(self._parts) or not (self.more_body or self._is_told)
 
     # Whether it is there
 
@@ -131,7 +134,8 @@ class Caller:
         if self.is_over:
             return
         self.disconnected = True
-        self._wake()
+        if self._woken is not None:
+            self._woken.set()
         if self._left is not None:
             self._left()
 

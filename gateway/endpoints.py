@@ -1,11 +1,12 @@
 """What answers without ASGI: a table that the application fills and the server looks into."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from gateway.request.client import Asker
 
-Attend = Callable[[Asker], Awaitable[None]]
+Attend = Callable[[Asker], Coroutine[Any, Any, None]]
 """Answers one request, whatever happens."""
 
 Endpoints = Mapping[bytes, Attend]

@@ -1,27 +1,27 @@
 """The first lines of answers, of which there are few: made once a second, when the date changes."""
 
 import http
+from collections.abc import Sequence
 
 
-class Openings:
-    """By status. `common` is what every answer carries, a new list when it changes."""
+class Openings(dict[int, bytes]):
+    """By status: its line, and what every answer carries.
 
-    def __init__(self) -> None:
-        self._common: list[tuple[bytes, bytes]] = []
-        self._known: dict[int, bytes] = {}
+    >>> openings = Openings()
+    >>> openings.carry([(b"date", b"today")])
+    >>> openings[404]
+    b'HTTP/1.1 404 Not Found\\r\\ndate: today\\r\\n'
+    """
 
-    def of(self, status: int, common: list[tuple[bytes, bytes]]) -> bytes:
-        """
-        >>> Openings().of(404, [(b"date", b"today")])
-        b'HTTP/1.1 404 Not Found\\r\\ndate: today\\r\\n'
-        """
-        if common is not self._common:
-            self._common = common
-            self._known.clear()
-        opening = self._known.get(status)
-        if opening is None:
-            lines = [b"%b: %b\r\n" % header for header in common]
-            opening = self._known[status] = b"".join([status_line(status), *lines])
+    carried: Sequence[tuple[bytes, bytes]] = ()
+
+    def carry(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        self.carried = headers
+        self.clear()
+
+    def __missing__(self, status: int) -> bytes:
+        lines = [b"%b: %b\r\n" % header for header in self.carried]
+        opening = self[status] = b"".join([status_line(status), *lines])
         return opening
 
 

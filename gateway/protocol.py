@@ -9,6 +9,7 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import httptools
@@ -178,27 +179,28 @@ class BoundedProtocol(asyncio.Protocol):
             return turn_away
         head = caller.head
         if head.method == b"POST" and "origin" not in head.headers:
-            known = self.endpoints.get(head.path)
+            known = self.endpoints.get(head.target) or self.endpoints.get(head.path)
             if known is not None:
                 return known
         return Asgi(self._app, caller, self.transport).attend
 
     def _start(self, caller: Caller, attend: Attend) -> None:
         self._answering = caller
-        task = self.loop.create_task(self._serve(caller, attend))
+        caller.task = task = self.loop.create_task(attend(caller))
         self._state.tasks.add(task)
-        task.add_done_callback(self._state.tasks.discard)
+        task.add_done_callback(partial(self._attended, caller))
 
-    async def _serve(self, caller: Caller, attend: Attend) -> None:
-        try:
-            await attend(caller)
-        except (Exception, asyncio.CancelledError):
-            log.exception("a request broke")
+    def _attended(self, caller: Caller, task: "asyncio.Task[None]") -> None:
+        """Whatever an endpoint does, its client is left neither waiting nor with half an answer that looks whole."""
+        self._state.tasks.discard(task)
+        caller.task = None
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("a request broke", exc_info=error)
             caller.break_off()
-        else:
-            if not caller.is_over and not caller.disconnected:
-                log.error("a request was left without the end of its answer")
-                caller.break_off()
+        elif not caller.is_over and not caller.disconnected:
+            log.error("a request was left without the end of its answer")
+            caller.break_off()
 
     def answered(self) -> None:
         """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
@@ -206,7 +208,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.listen()
+        if self._is_deaf:
+            self.listen()
         if self._waiting:
             self._start(*self._waiting.pop(0))
         elif not self._reader.awaits_head:
@@ -219,7 +222,10 @@ class BoundedProtocol(asyncio.Protocol):
         self._deadline.within(REST_S)
 
     def opening(self, status: int) -> bytes:
-        return self.openings.of(status, self._state.default_headers)
+        openings, carried = self.openings, self._state.default_headers
+        if openings.carried is not carried:
+            openings.carry(carried)
+        return openings[status]
 
     async def room(self) -> None:
         if self.is_full and self._has_room is not None:

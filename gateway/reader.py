@@ -10,6 +10,13 @@ from gateway.request.head import Head
 OFFER = frozenset(("connection", "upgrade", "http2-settings"))
 """What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
 
+OFTEN = (
+    *("accept", "accept-encoding", "accept-language", "anthropic-version", "authorization", "connection"),
+    *("content-length", "content-type", "host", "traceparent", "tracestate", "user-agent", "x-api-key"),
+)
+KNOWN = {form.encode(): name for name in OFTEN for form in (name, name.title())}
+"""Names as most clients write them, in lower case: every request has the same."""
+
 
 class Hears(Protocol):
     """Who wants to know of requests. What it raises becomes `httptools.HttpParserError`."""
@@ -31,7 +38,7 @@ class Reader:
     """`awaits_head`: the request before is whole, and of the next `head_bytes` have come, if that many are not its body.
     `target` is what is known of its target."""
 
-    __slots__ = ("_again", "_headers", "_hears", "_parser", "awaits_head", "head_bytes", "on_body", "target")
+    __slots__ = ("_again", "_headers", "_hears", "_parser", "_size", "awaits_head", "head_bytes", "on_body", "target")
 
     def __init__(self, hears: Hears) -> None:
         self._hears = hears
@@ -40,6 +47,7 @@ class Reader:
         self.target = b""
         self._headers: dict[str, str] = {}
         self._again: list[tuple[str, str]] = []
+        self._size = 0
         self.awaits_head, self.head_bytes = True, 0
 
     def feed(self, data: bytes) -> None:
@@ -62,11 +70,12 @@ class Reader:
         """What comes behind a body (RFC 9110 section 6.5) is nobody's, and least of all the next request's."""
         if not self.awaits_head:
             return
-        known, said = name.decode("latin-1").lower(), value.decode("latin-1")
+        self._size += len(name) + len(value)
+        known = KNOWN.get(name) or name.decode("latin-1").lower()
         if known in self._headers:
-            self._again.append((known, said))
+            self._again.append((known, value.decode("latin-1")))
         else:
-            self._headers[known] = said
+            self._headers[known] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         parser = self._parser
@@ -76,7 +85,7 @@ class Reader:
                 raise ValueError("there is no way through here")
             return
         version = parser.get_http_version()
-        head = Head(method, self.target, version, self._headers, self._again)
+        head = Head(method, self.target, version, self._headers, self._again, self._size)
         self.awaits_head = False
         self._hears.asked(head, keep_alive=version != "1.0" and parser.should_keep_alive())
 
@@ -91,6 +100,7 @@ class Reader:
         self.target = b""
         self._headers = {}
         self._again = []
+        self._size = 0
 
     def _read_without(self, offer: httptools.HttpParserUpgrade, rest: "memoryview[int]") -> None:
         """httptools leaves the body behind an offer to upgrade unread, so the head is read again without the offer."""

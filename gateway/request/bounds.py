@@ -1,12 +1,14 @@
 """How much of everything one request may hold. A table: what is counted, which field is at fault, and by which limit."""
 
 from collections.abc import Mapping
-from operator import gt
+from operator import attrgetter, gt
 from types import MappingProxyType
 
 from backends.messages import Asks, ChatRequest
 from gateway.errors import BadRequest
 from gateway.settings import Limits
+
+IMAGES = attrgetter("images")
 
 Bound = tuple[str, str]
 """What is counted, and the field that holds it."""
@@ -22,7 +24,7 @@ BOUNDS: Mapping[Asks, tuple[Bound, ...]] = MappingProxyType(
 
 def refuse_many(request: ChatRequest, limits: Limits) -> None:
     """Raises BadRequest."""
-    counts, most = counts_of(request), most_of(request.asks, limits)
+    counts, most = measured(request, limits)
     if not any(map(gt, counts, most)):
         return
     for (what, param), count, limit in zip(BOUNDS[request.asks], counts, most, strict=True):
@@ -30,17 +32,12 @@ def refuse_many(request: ChatRequest, limits: Limits) -> None:
             raise BadRequest(f"There are {count} {what}; {limit} are allowed.", param=param)
 
 
-def counts_of(request: ChatRequest) -> tuple[int, ...]:
-    """In the order of BOUNDS, as all here is."""
+def measured(request: ChatRequest, limits: Limits) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How much there is, and how much there may be, both in the order of BOUNDS."""
     messages = request.messages
     if request.asks == "chat":
-        return len(messages), len(request.tools), sum([turn.images for turn in messages]), request.n
+        found = (len(messages), len(request.tools), sum(map(IMAGES, messages)), request.n)
+        return found, (limits.messages, limits.tools, limits.images, limits.choices)
     if request.asks == "embeddings":
-        return (len(messages),)
-    return len(messages), request.n // len(messages)
-
-
-def most_of(asks: Asks, limits: Limits) -> tuple[int, ...]:
-    if asks == "chat":
-        return limits.messages, limits.tools, limits.images, limits.choices
-    return (limits.inputs,) if asks == "embeddings" else (limits.inputs, limits.choices)
+        return (len(messages),), (limits.inputs,)
+    return (len(messages), request.n // len(messages)), (limits.inputs, limits.choices)

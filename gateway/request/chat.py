@@ -21,7 +21,7 @@ from gateway.request.conversation import Past
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
-from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep, refuse_early, too_large
+from gateway.request.ingress import Receive, Scope, Send, has_few, read_body, refuse_deep, refuse_early, too_large
 from gateway.request.job import Drive
 from gateway.request.judge import Judged, judge, past_of
 from gateway.request.owner import Owner
@@ -94,8 +94,11 @@ class ChatEndpoint:
         gateway.door.enter()
         try:
             body = client.whole_body or await read_body(client.receive, limits)
-            request = with_head(read_request(body, limits, self._dialect.read), client.head)
-            request = behind_others(request, headers, principal)
+            request = read_request(body, limits, self._dialect.read)
+            if request.native is not None:
+                request = with_head(request, client.head)
+            if principal.is_relayed:
+                request = behind_others(request, headers, principal)
             visit.books.stream = request.stream
             await self._answer(visit, request, principal)
         finally:
@@ -116,18 +119,18 @@ class ChatEndpoint:
 
     async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
         """From here on the client is watched, and everything taken has an owner."""
-        with ClientWatch(visit.client) as watch:
+        watch, out = ClientWatch(visit.client), self._egress(visit, request)
+        try:
             async with Owner(self._gateway.live, visit.observation) as owner:
-                out = self._egress(visit, request)
-                try:
-                    await drive(await self._decide(visit, request, principal, owner, out))
-                except asyncio.CancelledError:
-                    if watch.left or not out.begun:
-                        raise
-                    visit.books.failed(cut_short(), begun=True)
-                    await out.fail(cut_short())
-                finally:
-                    out.close()
+                await drive(await self._decide(visit, request, principal, owner, out))
+        except asyncio.CancelledError:
+            if watch.left or not out.begun:
+                raise
+            visit.books.failed(cut_short(), begun=True)
+            await out.fail(cut_short())
+        finally:
+            out.close()
+            watch.end()
 
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
@@ -183,7 +186,7 @@ class ChatEndpoint:
             books,
             cascade_of(live.policy, request, judged, world.escalations, books),
             total_at,
-            ear=ear_of(visit),
+            ear=None if visit.asked is None and visit.drawn is None else ear_of(visit),
             hedges=world.hedges if live.policy.resilience.hedge is not None else None,
             retries=world.retries if budget is not None else None,
         )
@@ -213,8 +216,6 @@ class ChatEndpoint:
 
 def ear_of(visit: Visit) -> Ear | None:
     """Who hears the answer beside the client."""
-    if visit.asked is None and visit.drawn is None:
-        return None
     return joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None)
 
 
@@ -227,7 +228,8 @@ def read_request(body: bytes, limits: Limits, read: Callable[[bytes], ChatReques
     """Raises RouterError."""
     if len(body) > limits.body_bytes:
         raise too_large(limits)
-    refuse_deep(body, limits.json_depth)
+    if not has_few(body, limits.json_depth):
+        refuse_deep(body, limits.json_depth)
     try:
         request = read(body)
     except RequestFault as fault:

@@ -3,6 +3,7 @@
 ASGI has an event and an await for each of these; the hot path has a call. Everything else in the gateway speaks ASGI.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, cast
 
@@ -56,6 +57,11 @@ class Asker(Client, Protocol):
 
     @property
     def head(self) -> Head: ...
+
+    @property
+    def task(self) -> "asyncio.Task[None] | None":
+        """What answers it; None when that is over."""
+        ...
 
     async def receive(self) -> AsgiEvent:
         """The next of the body, or that the client left, as ASGI says it."""

@@ -6,7 +6,7 @@ import msgspec
 class Head(msgspec.Struct):
     """Headers by lower-case name; of one that came again the first counts, and the others are in `again`.
 
-    `target` is the request's target as it came, `version` that of HTTP, as "1.1".
+    `target` is the request's target as it came, `version` that of HTTP, as "1.1"; `size` are the bytes of all names and values.
     """
 
     method: bytes
@@ -14,16 +14,11 @@ class Head(msgspec.Struct):
     version: str
     headers: dict[str, str]
     again: list[tuple[str, str]]
+    size: int
 
     @property
     def count(self) -> int:
         return len(self.headers) + len(self.again)
-
-    @property
-    def size(self) -> int:
-        """Bytes of all names and values: each is a character, for they are read as Latin-1."""
-        size = sum(map(len, self.headers)) + sum(map(len, self.headers.values()))
-        return size + sum([len(name) + len(value) for name, value in self.again]) if self.again else size
 
     @property
     def path(self) -> bytes:

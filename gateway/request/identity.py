@@ -75,6 +75,7 @@ def shared_salt(word: str) -> bytes:
 
 
 ANONYMOUS = Principal(salt=tenant_salt("default"), is_gateway=True)
+NO_HOLDER = (NOBODY, ANONYMOUS)
 
 
 class Identity:
@@ -98,15 +99,14 @@ class Identity:
         """Raises ForeignHost; and Unauthorised, in one shape whatever was wrong with the key."""
         if self._loopback_names_only:
             self.refuse_foreign(headers)
-        principal = self._holder(presented_key(headers)) if self._requires_key else ANONYMOUS
+        principal = ANONYMOUS
+        if self._requires_key:
+            key = presented_key(headers)
+            digest = hashlib.sha256(key.encode("latin-1")).digest()
+            known, principal = self._by_digest.get(digest, NO_HOLDER)
+            if not key or not hmac.compare_digest(known, digest):
+                raise Unauthorised("The API key is missing or not known here.")
         return relayed(principal, headers) if SALT_HEADER in headers else principal
-
-    def _holder(self, key: str) -> Principal:
-        digest = hashlib.sha256(key.encode("latin-1")).digest()
-        known, principal = self._by_digest.get(digest, (NOBODY, ANONYMOUS))
-        if not key or not hmac.compare_digest(known, digest):
-            raise Unauthorised("The API key is missing or not known here.")
-        return principal
 
     def refuse_foreign(self, headers: Mapping[str, str]) -> None:
         """Raises ForeignHost. No browser leaves the header out, so what comes without it passes."""

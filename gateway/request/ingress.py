@@ -26,11 +26,13 @@ PLAIN_CODINGS = frozenset(("", "identity"))
 def refuse_early(head: Head, limits: Limits) -> None:
     """What the head alone gives away. Raises HeadersTooLarge, BadRequest, BadEncoding, TooLarge."""
     headers = head.headers
-    if head.count > limits.headers:
+    if len(headers) + len(head.again) > limits.headers:
         raise HeadersTooLarge(f"There are {head.count} headers; {limits.headers} are allowed.")
     if head.size > limits.header_bytes:
         raise HeadersTooLarge(f"The headers have {head.size} bytes; {limits.header_bytes} are allowed.")
-    refuse_host(head)
+    host = headers.get("host")
+    if host is None or head.again or not HOST_FORBIDS.isdisjoint(host):
+        refuse_host(head)
     if "content-encoding" in headers and headers["content-encoding"].lower() not in PLAIN_CODINGS:
         raise BadEncoding("A compressed body is not accepted.")
     declared = headers.get("content-length", "")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from backends.errors import UpstreamError
-from gateway.request.reply import REQUEST_ID, Headers, one_line
+from gateway.request.reply import REQUEST_ID, Headers, safe_headers
 from gateway.request.settle import Books
 from policies.decision import Call, Decision
 
@@ -21,18 +21,19 @@ LONGEST_REASON = 512
 
 def told(books: Books) -> Headers:
     """Everything that is known by now: before a decision the id alone, before an attempt no model."""
-    headers = {REQUEST_ID: books.request_id}
+    headers, decision = {REQUEST_ID: books.request_id}, books.decision
     if books.asked is not None:
-        headers["x-turnout-model"] = one_line(books.asked.model)
-    if books.decision is not None:
-        headers["x-turnout-route"] = one_line(books.decision.route)
-        headers["x-turnout-reason"] = one_line(books.reason[:LONGEST_REASON])
-        headers["x-turnout-policy"] = books.decision.policy_hash
-        if books.decision.assignments:
-            headers["x-turnout-experiment"] = one_line(variants_of(books.decision))
+        headers["x-turnout-model"] = books.asked.model
+    if decision is not None:
+        headers["x-turnout-route"] = decision.route
+        headers["x-turnout-reason"] = books.reason[:LONGEST_REASON]
+        headers["x-turnout-policy"] = decision.policy_hash
+        if decision.assignments:
+            headers["x-turnout-experiment"] = variants_of(decision)
         if books.shows_candidates:
-            headers["x-turnout-candidates"] = one_line(candidates_of(books.decision)[:LONGEST_CANDIDATES])
-    return headers
+            headers["x-turnout-candidates"] = candidates_of(decision)[:LONGEST_CANDIDATES]
+    said = "".join(headers.values())
+    return headers if said.isascii() and said.isprintable() else safe_headers(headers)
 
 
 def variants_of(decision: Decision) -> str:

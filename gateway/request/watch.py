@@ -1,37 +1,29 @@
 """Notices that the client left, from the moment its request is whole until its answer is."""
 
-import asyncio
-from types import TracebackType
-
 from gateway.errors import Left
-from gateway.request.client import Client
+from gateway.request.client import Asker
 
 
 class ClientWatch:
-    """Cancels the task that entered it when the client leaves; the block then raises `Left`."""
+    """Cancels the task that answers a client when it leaves. Whoever began it calls `end` when that task has cleaned up."""
 
-    __slots__ = ("_client", "_owner", "left")
+    __slots__ = ("_client", "_task", "left")
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Asker) -> None:
         self._client = client
-        self._owner: asyncio.Task[object] | None = None
+        self._task = client.task
         self.left = False
-
-    def __enter__(self) -> "ClientWatch":
-        self._owner = asyncio.current_task()
-        self._client.watch(self._gone)
-        return self
+        client.watch(self._gone)
 
     def _gone(self) -> None:
-        if self._owner is not None and not self.left:
+        if self._task is not None and not self.left:
             self.left = True
-            self._owner.cancel()
+            self._task.cancel()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self) -> None:
+        """Raises Left where the client did."""
         self._client.watch(None)
-        owner, self._owner = self._owner, None
-        if self.left and owner is not None:
-            owner.uncancel()
+        task, self._task = self._task, None
+        if self.left and task is not None:
+            task.uncancel()
             raise Left("The client closed the connection.") from None

@@ -10,7 +10,7 @@ from backends.worker.voice import Voice, Worker, load_of
 from gateway.errors import Busy, GatewaysOnly, Left, NotFound, RouterError, Unavailable
 from gateway.house import Gateway
 from gateway.pages import NO_CACHE, who_asks
-from gateway.request.client import Client, client_of
+from gateway.request.client import Asker, client_of
 from gateway.request.door import Door
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import send_body, send_head, send_whole
@@ -54,11 +54,14 @@ class Events:
             self._readers -= 1
         return None
 
-    async def _speak(self, worker: Worker, door: Door, may: Callable[[], bool], client: Client, send: Send) -> None:
-        with ClientWatch(client):
+    async def _speak(self, worker: Worker, door: Door, may: Callable[[], bool], client: Asker, send: Send) -> None:
+        watch = ClientWatch(client)
+        try:
             await send_head(send, 200, STREAM)
             await speak(Voice(worker), door, may, send)
             await send_body(send, b"")
+        finally:
+            watch.end()
 
 
 async def speak(voice: Voice, door: Door, may: Callable[[], bool], send: Send, patience_s: float = PATIENCE_S) -> None:
