@@ -33,4 +33,8 @@ def turns_with_text(question: Question) -> list[str]:
 
 def places_with_text(question: Question) -> list[int]:
     """Where those stand."""
-    return [at for at, turn in enumerate(question.turns) if turn.strip()][-MAX_TURNS:]
+    places: list[int] = []
+    for at, turn in enumerate(question.turns):
+        if turn.strip():
+            places.append(at)
+    return places if len(places) <= MAX_TURNS else places[-MAX_TURNS:]

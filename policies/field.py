@@ -79,15 +79,15 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 def field_of(policy: Policy, facts: Facts, snapshot: Snapshot) -> Field:
     """By the policy of the variants that the request gets."""
+    if not policy.experiments:
+        return survey(policy, facts, snapshot)
     assignments = assigned(policy, facts, forced=snapshot.experiments, ramps=snapshot.ramps)
-    return survey(policy.arm(assignments) if assignments else policy, facts, snapshot, assignments)
+    return survey(policy.arm(assignments), facts, snapshot, assignments)
 
 
 def assigned(policy: Policy, facts: Facts, *, forced: Mapping[str, str], ramps: Ramps) -> tuple[Assignment, ...]:
     """The request's variants, by the route that it meets in the file's own policy. `forced` are those of experiments that are
     over, `ramps` the weights of those whose weights were changed."""
-    if not policy.experiments:
-        return ()
     route = matching_route(policy, facts)
     return () if route is None else enrol(policy.experiments, route.name, facts, forced=forced, ramps=ramps)
 
@@ -99,7 +99,7 @@ def survey(policy: Policy, facts: Facts, snapshot: Snapshot, assignments: tuple[
     if route is None or fault is not None:
         return Field(policy=policy, facts=facts, snapshot=snapshot, assignments=assignments, fault=fault)
     taken = moved(policy, route, facts)
-    asked = facts.requested if route.pins else route.use
+    asked = route.use if facts.requested == AUTO else facts.requested
     offer = offer_of(policy, route, asked, "" if taken is None else taken.model)
     sifted = sift(offer.models, facts, snapshot)
     return Field(
@@ -137,7 +137,7 @@ def nobody_can(policy: Policy, offer: Offer, facts: Facts, sifted: Sifted) -> Re
     its fallbacks are for failures."""
     if not sifted.ready:
         return reject(policy.models, facts, sifted.dropped)
-    if not offer.route.pins:
+    if facts.requested == AUTO:
         return None
     own_fault = [drop for drop in sifted.dropped if drop.model == offer.asked and drop.filter != "healthy"]
     return reject(policy.models, facts, own_fault) if own_fault else None

@@ -138,4 +138,5 @@ def line(state: ReplicaState) -> float:
 def crowd_at(state: ReplicaState, spread_after: int) -> int:
     """How many prompts under way there share the prefix, if those are more than `spread_after` and most of all: among many
     conversations some turns of one are no crowd. Else 1, the prompt that asks."""
-    return state.alike if state.alike > max(spread_after, state.running / 2) else 1
+    alike = state.alike
+    return alike if alike > spread_after and alike > state.running / 2 else 1

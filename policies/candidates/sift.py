@@ -1,6 +1,6 @@
 """All filters in their order, over the models of a route; what fell, where, and why."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -14,16 +14,6 @@ from policies.decision import Dropped
 from policies.facts import Facts
 from policies.offer import Offered
 from policies.snapshot import ReplicaState, Snapshot
-
-Filter = Callable[[Model, Facts], str]
-
-FILTERS: tuple[tuple[str, Filter], ...] = (
-    ("allowed", why_not_allowed),
-    ("can", why_it_cannot),
-    ("dialect", why_not_carried),
-    ("fits", why_too_long),
-)
-"""Of the model alone, in this order; `healthy` is of its replicas and comes last."""
 
 
 class Sifted(msgspec.Struct, frozen=True):
@@ -79,9 +69,14 @@ def left_alone(ready: Mapping[str, tuple[ReplicaState, ...]]) -> Iterator[Droppe
 
 
 def first_fault(model: Model, facts: Facts) -> Dropped | None:
-    """The first filter that `model` does not pass."""
-    for name, why in FILTERS:
-        reason = why(model, facts)
-        if reason:
-            return Dropped(model.name, name, reason)
+    """The first filter that `model` does not pass. These are of the model alone, in this order; `healthy` is of its replicas
+    and comes last."""
+    if facts.allowed_models is not None and (why := why_not_allowed(model, facts)):
+        return Dropped(model.name, "allowed", why)
+    if why := why_it_cannot(model, facts):
+        return Dropped(model.name, "can", why)
+    if facts.uncarried and (why := why_not_carried(model, facts)):
+        return Dropped(model.name, "dialect", why)
+    if why := why_too_long(model, facts):
+        return Dropped(model.name, "fits", why)
     return None

@@ -18,7 +18,7 @@ class Moved(NamedTuple):
 def moved(policy: Policy, route: Route, facts: Facts) -> Moved | None:
     """An agent that is stuck goes where the route escalates to. What was escalated before stays, wherever the route could
     go there: by its ladder, or by its own escalation."""
-    if route.pins or not (facts.escalated_to or facts.stuck.most):
+    if not (facts.escalated_to or facts.stuck.most) or route.pins:
         return None
     plan = policy.escalations.get(route.escalate)
     why = why_stuck(plan, facts.stuck) if plan is not None and facts.stuck.most else ""

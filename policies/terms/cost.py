@@ -48,7 +48,7 @@ def expected_output(max_tokens: int | None) -> int:
     >>> expected_output(None), expected_output(16)
     (300, 16)
     """
-    return EXPECTED_OUTPUT_TOKENS if max_tokens is None else min(EXPECTED_OUTPUT_TOKENS, max_tokens)
+    return EXPECTED_OUTPUT_TOKENS if max_tokens is None or max_tokens > EXPECTED_OUTPUT_TOKENS else max_tokens
 
 
 def rates(reference_microusd: float, loss_per_reference: float) -> Rates:

@@ -22,7 +22,8 @@ def losses(rates: Rates, chance: Mapping[str, float] | None) -> Mapping[str, flo
     """The same by model; nothing without an estimate."""
     if chance is None:
         return NO_LOSSES
-    bad_answer, found = rates.bad_answer, dict[str, float]()
+    bad_answer = rates.bad_answer
+    found: dict[str, float] = {}
     for model, p_good in chance.items():
         found[model] = bad_answer * (1 - p_good)
     return found
