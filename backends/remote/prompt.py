@@ -15,7 +15,7 @@ TOKENS_PER_TURN = 8
 TOKENS_PER_IMAGE = 1700
 
 _UPPER = bytes(range(65, 91))
-_LOWER_AND_SPACE = bytes(range(97, 123)) + b" "
+_LOWER = bytes(range(97, 123))
 _DIGITS = bytes(range(48, 58))
 _MULTIBYTE = bytes(range(128, 256))
 
@@ -41,12 +41,14 @@ def estimate_tokens(text: bytes) -> int:
 
 
 def _kinds(text: bytes) -> Kinds:
-    spaces, rest = text.count(b" "), text.translate(None, _LOWER_AND_SPACE)
+    no_lower = text.translate(None, _LOWER)
+    rest = no_lower.translate(None, b" ")
     no_upper = rest.translate(None, _UPPER)
     no_digits = no_upper.translate(None, _DIGITS)
     others = len(no_digits.translate(None, _MULTIBYTE))
     upper, digits = len(rest) - len(no_upper), len(no_upper) - len(no_digits)
-    return len(text) - len(rest) - spaces, spaces, upper, digits, len(no_digits) - others, others
+    spaces = len(no_lower) - len(rest)
+    return len(text) - len(no_lower), spaces, upper, digits, len(no_digits) - others, others
 
 
 def _tokens(kinds: Kinds) -> int:

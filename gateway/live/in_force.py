@@ -35,11 +35,12 @@ class Estimates(Protocol):
 
 
 class Group:
-    """The replicas of one model, and what follows from who they are: `names`, each once; whether it matters which of them is asked, or may matter
-    when more are found (`has_choice`); whether the model's tokenizer reads its prompts here (`tokenises`); and who tells
-    where prompts lie in words for other gateways."""
+    """The replicas of one model, and what follows from who they are: `names`, each once; whether it matters which of them is
+    asked, or may matter when more are found (`has_choice`); whether the model's tokenizer reads its prompts here
+    (`tokenises`); whether their length in tokens, their prefix, or the salt that keeps them apart, is of use (`reads`); and
+    who tells where prompts lie in words for other gateways (`markers`)."""
 
-    __slots__ = ("has_choice", "markers", "names", "replicas", "tokenises")
+    __slots__ = ("has_choice", "markers", "names", "reads", "replicas", "tokenises")
 
     def __init__(self, replicas: tuple[Replica, ...]) -> None:
         first = replicas[0] if replicas else None
@@ -47,14 +48,13 @@ class Group:
         self.names = tuple(dict.fromkeys([replica.name for replica in replicas]))
         self.has_choice = first is not None and not first.is_local and (len(replicas) > 1 or first.is_found)
         self.tokenises = first is not None and (first.is_local or first.hear is not None)
+        self.reads = self.has_choice or self.tokenises
         self.markers = tuple([replica.marker for replica in replicas if replica.marker is not None])
 
     @property
     def reader(self) -> Replica | None:
-        """Who measures prompts, where their length in tokens, their prefix, or the salt that keeps them apart, is of use."""
-        if not (self.has_choice or self.tokenises) or self.replicas[0].upstream is None:
-            return None
-        return self.replicas[0]
+        """Who measures prompts, where that is of use and can be done."""
+        return self.replicas[0] if self.reads and self.replicas[0].upstream is not None else None
 
 
 class Live:

@@ -141,13 +141,15 @@ class Replica:
 
     def _amounts(self, own: Load, now: float, done: int) -> tuple[int, int, int]:
         """Requests, tokens that wait and tokens that are read; of those that wait `done` are computed by now."""
-        others = self.others.work
-        if others is not NO_WORK:
-            others = self.others.at(now)
-        running = max(own.running - own.others_running, self.running) + max(own.others_running, others.running)
+        running = max(own.running - own.others_running, self.running)
         waiting = max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens) - done
-        queued = waiting + max(own.others_queued_tokens, others.queued_tokens)
-        return running, queued, max(own.active_tokens, self.active_tokens + others.active_tokens)
+        if self.others.work is NO_WORK:
+            active = max(own.active_tokens, self.active_tokens)
+            return running + own.others_running, waiting + own.others_queued_tokens, active
+        others = self.others.at(now)
+        running += max(own.others_running, others.running)
+        waiting += max(own.others_queued_tokens, others.queued_tokens)
+        return running, waiting, max(own.active_tokens, self.active_tokens + others.active_tokens)
 
     def computed(self, now: float) -> int:
         """Tokens of what waits that should be computed by now. An engine of this process says itself what is left."""

@@ -21,14 +21,14 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Contain
     """But for models that are `unable` to be asked. Embeddings have neither count nor prefix."""
     if request.asks == "embeddings":
         return {}
-    readers, tokenised = [], False
+    readers, most = [], LONG_DIGEST_BYTES
     for model in live.asked(request.model):
         group = live.groups[model]
-        if (reader := group.reader) is not None and model not in unable:
+        if group.reads and model not in unable and (reader := group.reader) is not None:
             readers.append(reader)
-            tokenised = tokenised or group.tokenises
-    size = max(len(request.raw), len(request.native.body) if request.native else 0)
-    if readers and size > (LONG_PROMPT_BYTES if tokenised else LONG_DIGEST_BYTES):
+            if group.tokenises:
+                most = LONG_PROMPT_BYTES
+    if readers and (len(request.raw) > most or (request.native is not None and len(request.native.body) > most)):
         return await asyncio.to_thread(_prepare, readers, request, salt)
     return _prepare(readers, request, salt)
 

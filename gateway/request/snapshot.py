@@ -1,7 +1,7 @@
 """Step 6: one read of the world, as values. The in-flight ledger and every engine's own word, at one instant."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -66,7 +66,9 @@ async def look_around(
                 alike.append((measured, [model]))
     if not alike:
         return {}
-    prompts = [_prompt(measured, [live.groups[model] for model in company]) for measured, company in alike]
+    prompts = []
+    for measured, company in alike:
+        prompts.append(_prompt(measured, live.together(company)))
     seen: dict[str, Seen] = {}
     for (measured, company), prompt, found in zip(alike, prompts, await world.residency.look(prompts), strict=True):
         for model in company:
@@ -77,19 +79,13 @@ async def look_around(
     return seen
 
 
-def has_choice(replicas: tuple[Replica, ...]) -> bool:
-    """Whether it matters which of them is asked, or may matter when more are found."""
-    return bool(replicas) and not replicas[0].is_local and (len(replicas) > 1 or replicas[0].is_found)
-
-
-def _prompt(measured: Prepared, groups: Sequence[Group]) -> Prompt:
+def _prompt(measured: Prepared, group: Group) -> Prompt:
     """Marks are wanted from where the first of the replicas that have any lacks them."""
-    names = (
-        groups[0].names if len(groups) == 1 else tuple(dict.fromkeys([at for group in groups for at in group.names]))
-    )
-    markers = [marker for group in groups for marker in group.markers] if measured.blocks else []
-    known = min([marker.marked_blocks(measured) for marker in markers]) if markers else None
-    return Prompt(measured.blocks, names, known if known is not None and known < len(measured.blocks) else None)
+    blocks = measured.blocks
+    if not (group.markers and blocks):
+        return Prompt(blocks, group.names)
+    known = min([marker.marked_blocks(measured) for marker in group.markers])
+    return Prompt(blocks, group.names, known if known < len(blocks) else None)
 
 
 def _heed(replica: Replica, measured: Prepared, prompt: Prompt, seen: Seen) -> None:
@@ -104,10 +100,9 @@ def take_snapshot(
     live: Live, prepared: Mapping[str, Prepared], seen: Mapping[str, Seen], world: World, draw: float = 0.0
 ) -> Snapshot:
     """Synchronous, so that nothing moves between the read, the decision and the claim that follows it. `draw` in [0, 1)."""
-    states = {
-        model: _states(replicas, prepared.get(model), seen.get(model, NOTHING))
-        for model, replicas in live.replicas.items()
-    }
+    states = {}
+    for model, replicas in live.replicas.items():
+        states[model] = _states(replicas, prepared.get(model), seen.get(model, NOTHING))
     return Snapshot(replicas=states, now=world.now(), draw=draw, escalations_off=world.escalations.off())
 
 
