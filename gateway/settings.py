@@ -5,15 +5,13 @@ wins over the environment.
 """
 
 import os
-from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -21,8 +19,8 @@ from pydantic import (
     PositiveInt,
     model_validator,
 )
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from gateway.environment import from_json, over, told_by
 from gateway.secrets import Secret
 from gateway.state.address import read_address
 from policies.catalogue import SecretRef
@@ -30,10 +28,6 @@ from policies.catalogue import SecretRef
 MIB = 1 << 20
 
 LogForm = Literal["json", "console", "off"]
-
-T = TypeVar("T")
-Group = Annotated[T, BeforeValidator(from_json)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(from_json)]
 
 
 def _secret(value: object) -> Secret:
@@ -111,7 +105,7 @@ class Telemetry(BaseModel):
     sampled: float = Field(default=1.0, ge=0, le=1)
     slow_s: PositiveFloat = 10.0
     trust_callers: bool = True
-    baggage_to: Texts = ()
+    baggage_to: tuple[str, ...] = ()
     otlp_endpoint: str | None = None
     otlp_headers: SecretText | None = Field(default_factory=_collectors_headers)
     metrics: bool = True
@@ -174,7 +168,7 @@ class Shadows(BaseModel):
     dir: Path | None = None
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
     `allow_anonymous` lets a gateway without keys listen beyond loopback. `state` is a Redis URL, or None for memory.
@@ -183,7 +177,9 @@ class Settings(BaseModel):
     what of its prompt was believed to be there; with the addresses of replicas, so not for strangers.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
+    model_config = SettingsConfigDict(
+        env_prefix="TURNOUT_", env_nested_delimiter="__", frozen=True, extra="ignore", arbitrary_types_allowed=True
+    )
 
     policy: Path | None = None
     host: str = "127.0.0.1"
@@ -194,24 +190,19 @@ class Settings(BaseModel):
     state_wait_ms: float = Field(
         default=5.0, gt=0, le=1_000, description="the longest that a request waits for `state`"
     )
-    announce: Group[Announce] = Announce()
+    announce: Announce = Announce()
     debug_headers: bool = False
     artefact: Path | None = None
     embedder: str | None = None
     cache_dir: Path = Field(default_factory=_user_cache)
-    cors_origins: Texts = ()
-    limits: Group[Limits] = Limits()
+    cors_origins: tuple[str, ...] = ()
+    limits: Limits = Limits()
     drain_s: PositiveFloat = 30.0
-    telemetry: Group[Telemetry] = Telemetry()
-    decisions: Group[Decisions] = Decisions()
-    experiments: Group[Experiments] = Experiments()
-    shadows: Group[Shadows] = Shadows()
-    admin: Group[Admin] = Admin()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _over_the_environment(cls, given: Mapping[str, object]) -> dict[str, object]:
-        return over(told_by(os.environ), given)
+    telemetry: Telemetry = Telemetry()
+    decisions: Decisions = Decisions()
+    experiments: Experiments = Experiments()
+    shadows: Shadows = Shadows()
+    admin: Admin = Admin()
 
     @model_validator(mode="after")
     def _listens_apart(self) -> "Settings":

@@ -3,7 +3,7 @@
 import socket
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from gateway.cli.terminal import fail, say
 from gateway.control.reload import PolicyRefused
 from gateway.request.identity import BadSettings
 from gateway.settings import Settings
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 HostOption = Annotated[str | None, typer.Option(help="address to listen on (default: 127.0.0.1)")]
 PortOption = Annotated[int | None, typer.Option(help="port to listen on (default: 8080; 0 takes a free one)")]
@@ -116,7 +119,13 @@ def run_server(given: dict[str, object]) -> None:
     except (PolicyRefused, BadSettings) as error:
         fail(str(error))
     except ValidationError as error:
-        fail("\n".join(f"setting {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)))
+        fail("\n".join(told(fault) for fault in error.errors(include_url=False)))
+
+
+def told(fault: "ErrorDetails") -> str:
+    """A setting's fault in a line; one of a variable that is no JSON names the field in its message."""
+    where = ".".join(map(str, fault["loc"]))
+    return f"setting {where}: {fault['msg']}" if where else f"settings: {fault['msg']}; lists and groups are JSON"
 
 
 def refuse_taken_port(host: str, port: int, otherwise: str) -> None:

@@ -62,6 +62,23 @@ def test_a_policy_that_is_not_there_is_named_with_code_2(run, tmp_path, command)
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("TURNOUT_CORS_ORIGINS", "https://a.example", "cors_origins"),
+        ("TURNOUT_LIMITS", "many", "JSON"),
+        ("TURNOUT_TELEMETRY__TRACE", "otlp", "setting telemetry.trace"),
+    ],
+)
+def test_a_variable_that_makes_no_sense_is_named(run, policy, name, value, said, monkeypatch):
+    monkeypatch.setenv(name, value)
+
+    result = run("serve", policy, "--port", "0")
+
+    assert result.exit_code == 2
+    assert said in result.output
+
+
 def test_a_bad_policy_does_not_start_a_gateway(run, policy):
     policy.write_text(GOOD.replace("small, fallback", "smal, fallback"))
 
