@@ -165,16 +165,15 @@ def climb(costs: Sequence[float], p_good: Sequence[float], at: int) -> Iterator[
     [(1.0, 1), (4.0, 2)]
     """
     while True:
+        here, good = costs[at], p_good[at]
         steps = [
-            Move((cost - costs[at]) / gain, cost - costs[at], gain, at, to)
-            for to, cost in enumerate(costs)
-            if (gain := p_good[to] - p_good[at]) > SLACK
+            ((cost - here) / gain, -gain, to) for to, cost in enumerate(costs) if (gain := p_good[to] - good) > SLACK
         ]
         if not steps:
             return
-        best = steps[0] if len(steps) == 1 else min(steps, key=lambda move: (move.loss, -move.p_good))
-        yield best
-        at = best.joined
+        loss, less, to = min(steps)
+        yield Move(loss, costs[to] - here, -less, at, to)
+        at = to
 
 
 def _between(frontier: Sequence[tuple[float, Point]], at: int) -> float:

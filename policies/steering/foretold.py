@@ -55,10 +55,16 @@ class Foretold(NamedTuple):
         """
         if share >= 1.0:
             return share
-        return share + (1.0 - share) * min(max(self.anyway + self.given_up * doubt, -MOST_BEYOND), MOST_BEYOND)
+        more = self.anyway + self.given_up * doubt
+        if not -MOST_BEYOND <= more <= MOST_BEYOND:
+            more = MOST_BEYOND if more > 0 else -MOST_BEYOND
+        return share + (1.0 - share) * more
 
     def length(self, doubt: float) -> float:
-        return min(max(1.0 + self.longer * doubt, 1 / LONGEST), LONGEST)
+        times = 1.0 + self.longer * doubt
+        if 1 / LONGEST <= times <= LONGEST:
+            return times
+        return LONGEST if times > 1.0 else 1 / LONGEST
 
 
 AS_RECKONED = Foretold()
@@ -119,16 +125,17 @@ def fitted(rows: Iterable[Row], taken: tuple[float, float], firm: float) -> tupl
 
 def expected(one: Sighting, told: Foretold) -> Sighting:
     """`one`, with what it is expected to come to. A rise that brings more than it costs costs nothing."""
-    base = one.base * told.length(one.doubt_of_lowest)
-    share = one.start / one.base
-    came = told.share(share, one.doubt)
-    rises, was = list[Rise](), came
+    reckoned, share_of = one.base, told.share
+    base, share = reckoned * told.length(one.doubt_of_lowest), one.start / reckoned
+    came = was = share_of(share, one.doubt)
+    rises: list[Rise] = []
     for rise in one.rises:
-        share += rise.amount / one.base
-        after = max(was, told.share(share, rise.doubt))
+        share += rise.amount / reckoned
+        after = share_of(share, rise.doubt)
+        after = max(after, was)
         rises.append(Rise(rise.loss, (after - was) * base, rise.doubt))
         was = after
-    spent = told.share(one.spent / one.base, one.doubt_of_chosen)
+    spent = share_of(one.spent / reckoned, one.doubt_of_chosen)
     return Sighting(one.tenant, base, came * base, tuple(rises), spent * base)
 
 
@@ -137,19 +144,15 @@ def owed(bills: Sequence[Bill], told: Foretold, part: float, memory: float) -> f
     `part` of the reference; 0 while there are few."""
     if len(bills) < AT_LEAST:
         return 0.0
-    faded = weights(len(bills), memory)
-    thought = [_thought(one, told) for one in bills]
-    more = _over(faded, [(one.base, one.spent) for one in bills], part) - _over(faded, thought, part)
-    return more * sum(faded)
+    faded, length, share = weights(len(bills), memory), told.length, told.share
+    bases = [one.reckoned_base * length(one.doubt_of_lowest) for one in bills]
+    shares = [share(one.reckoned / one.reckoned_base, one.doubt) for one in bills]
+    came = _over(faded, [one.base for one in bills], [one.spent for one in bills], part)
+    return (came - _over(faded, bases, map(mul, bases, shares), part)) * sum(faded)
 
 
-def _thought(bill: Bill, told: Foretold) -> tuple[float, float]:
-    base = bill.reckoned_base * told.length(bill.doubt_of_lowest)
-    return base, base * told.share(bill.reckoned / bill.reckoned_base, bill.doubt)
-
-
-def _over(faded: Sequence[float], of: Sequence[tuple[float, float]], part: float) -> float:
-    """Of (base, spent): what was spent beyond `part`, as a share of the base."""
-    base: float = sum(map(mul, faded, [base for base, _ in of]))
-    spent: float = sum(map(mul, faded, [spent for _, spent in of]))
-    return spent / base - part
+def _over(faded: Sequence[float], bases: Iterable[float], spent: Iterable[float], part: float) -> float:
+    """What was spent beyond `part`, as a share of the base."""
+    base: float = sum(map(mul, faded, bases))
+    came: float = sum(map(mul, faded, spent))
+    return came / base - part
