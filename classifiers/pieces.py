@@ -2,19 +2,52 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Protocol
 
 UNFINISHED = "##"
 _TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
 _MOST_CHARS = 100
+_TOGETHER = 16
 _REMEMBERED_WORDS = 1 << 13
+
+
+class Numbers(Protocol):
+    """A dictionary, say."""
+
+    def get(self, piece: str, /) -> int | None: ...
+
+
+class Vocabulary:
+    """Numbers of pieces by their place, in order, a few together in one text: 28,000 of them have .4 MB, and 3.4 as a dictionary.
+    A look takes .6 us more, and what words come to is remembered.
+    """
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        """No piece has a line end."""
+        order = sorted(range(len(pieces)), key=pieces.__getitem__)
+        runs = [[pieces[at] for at in order[begin : begin + _TOGETHER]] for begin in range(0, len(order), _TOGETHER)]
+        self._numbers = array("I", order)
+        self._firsts = [run[0] for run in runs]
+        self._runs = ["\n".join(["", *run, ""]) for run in runs]
+
+    def get(self, piece: str, /) -> int | None:
+        """
+        >>> [Vocabulary(["un", "##do", "!"]).get(piece) for piece in ("!", "##do", "und")]
+        [2, 1, None]
+        """
+        run = bisect_right(self._firsts, piece) - 1
+        at = self._runs[run].find(f"\n{piece}\n") if run >= 0 else -1
+        return None if at < 0 else self._numbers[run * _TOGETHER + self._runs[run].count("\n", 0, at)]
 
 
 class WordPieces:
     """Numbers of known pieces, as BERT's uncased tokenizer cuts (Wu et al. 2016); a word with an unknown part is left out."""
 
-    def __init__(self, numbers: Mapping[str, int]) -> None:
+    def __init__(self, numbers: Numbers) -> None:
         """`numbers` by piece; one that goes on inside a word begins with `##`."""
         self._numbers = numbers
         self._of_word = lru_cache(_REMEMBERED_WORDS)(self._cut)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.pieces import WordPieces
+from classifiers.pieces import Vocabulary, WordPieces
 
 TABLE = Path(__file__).parent / "static.safetensors"
 _LEAST_NORM = 1e-6
@@ -66,5 +66,5 @@ def open_static(path: Path = TABLE) -> StaticEmbedder:
     from safetensors.numpy import load as unpack
 
     parts = unpack(path.read_bytes())
-    pieces = WordPieces({piece: at for at, piece in enumerate(parts["pieces"].tobytes().decode().split("\n"))})
+    pieces = WordPieces(Vocabulary(parts["pieces"].tobytes().decode().split("\n")))
     return StaticEmbedder(pieces, parts["numbers"].astype(np.int8), parts["scale"].astype(np.float32)[:, None])

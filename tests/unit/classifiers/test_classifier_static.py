@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from blind_appeals import TASKS
 from fresh_appeals import FAMILIES, OPENINGS
+from hypothesis import given
+from hypothesis import strategies as st
 
 from classifiers import pool
 from classifiers.appeals import without_appeals
 from classifiers.encoder import EncoderMissing, find_encoder
+from classifiers.pieces import Vocabulary
 from classifiers.readings import readings
 from classifiers.sense import content, open_sense
 from classifiers.sense_train import TASK, fit, read_examples
@@ -25,6 +28,9 @@ TEXTS = (
     "unbelievably antidisestablishmentarian",
     "UPPER lower MiXed",
 )
+
+
+WORDS = st.text(st.characters(exclude_characters="\n"), max_size=4)
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +149,18 @@ def test_hardly_a_sentence_that_belongs_to_the_task_is_taken_for_an_appeal():
 
     assert len(lost) <= 2, lost
     assert len(blind) <= 1, blind
+
+
+@given(st.lists(WORDS, unique=True), st.lists(WORDS, max_size=5))
+def test_a_vocabulary_knows_what_a_dictionary_knows(pieces: list[str], others: list[str]) -> None:
+    plain, packed = {piece: at for at, piece in enumerate(pieces)}, Vocabulary(pieces)
+
+    for word in (*pieces, *others, *[piece[:-1] for piece in pieces], *[piece + "a" for piece in pieces]):
+        assert packed.get(word) == plain.get(word)
+
+
+def test_the_shipped_table_has_every_piece_at_its_place() -> None:
+    names = table_pieces()
+    packed = Vocabulary(names)
+
+    assert [packed.get(name) for name in names] == list(range(len(names)))
