@@ -30,6 +30,11 @@ log = logging.getLogger("turnout.policy")
 
 PAUSE_S = 0.1
 
+SHARE = 0.02
+"""Of the processor that looks take at most, as long as a pause for that is no longer than LONGEST_PAUSE_S."""
+
+LONGEST_PAUSE_S = 1.0
+
 MOST_A_LOOK = 100
 """Requests of a route that one look takes in, of those that were decided and of those that were settled: the newest. Where
 more came they say as much as all, and ten looks a second fill a window."""
@@ -89,17 +94,19 @@ class Lines:
         while True:
             await self._woken.wait()
             self._woken.clear()
+            took_s = 0.0
             try:
-                await self.look(in_force, observer)
+                took_s = await self.look(in_force, observer)
             except Exception:
                 log.exception("the lines stay where they are")
-            await asyncio.sleep(self._pause_s)
+            await asyncio.sleep(pause_after(took_s, self._pause_s))
 
-    async def look(self, in_force: Callable[[], Live], observer: Observer) -> None:
-        """One look at the routes that have seen enough. What a reload overtook is forgotten."""
+    async def look(self, in_force: Callable[[], Live], observer: Observer) -> float:
+        """One look at the routes that have seen enough, and the processor's time that it took. What a reload overtook is
+        forgotten."""
         live = in_force()
         policy = live.policy
-        turned = await asyncio.to_thread(turn_all, policy, self._helms, self._take(), self._now())
+        turned, took_s = await asyncio.to_thread(timed, policy, self._helms, self._take(), self._now())
         if live.policy is policy and in_force() is live:
             self._helms = {**self._helms, **{route: one.helm for route, one in turned.items()}}
             self._came_to = {**self._came_to, **{route: one.came_to for route, one in turned.items()}}
@@ -107,6 +114,7 @@ class Lines:
             if moved := {route: one.line for route, one in turned.items() if one.line != drawn[route]}:
                 live.redraw(redrawn(policy, moved))
             tell(live.policy, self._came_to, observer)
+        return took_s
 
     def carry(self, old: Policy, new: Policy) -> Policy:
         """`new`, with what was learnt under `old` as far as it still means the same."""
@@ -136,6 +144,20 @@ def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
         waiting = kept[place] = deque(maxlen=MOST_A_LOOK)
     waiting.append(one)
     return len(waiting)
+
+
+def pause_after(took_s: float, pause_s: float) -> float:
+    """
+    >>> pause_after(0.001, 0.1), pause_after(0.004, 0.1), pause_after(1.0, 0.1)
+    (0.1, 0.2, 1.0)
+    """
+    return max(pause_s, min(took_s / SHARE, LONGEST_PAUSE_S))
+
+
+def timed(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float) -> tuple[Mapping[str, Turned], float]:
+    """`turn_all`, and the seconds of this thread that it took."""
+    began = time.thread_time()
+    return turn_all(policy, helms, batch, now), time.thread_time() - began
 
 
 def turn_all(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float) -> Mapping[str, Turned]:
