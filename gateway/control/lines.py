@@ -30,7 +30,7 @@ log = logging.getLogger("turnout.policy")
 
 PAUSE_S = 0.1
 
-SHARE = 0.02
+SHARE = 0.01
 """Of the processor that looks take at most, as long as a pause for that is no longer than LONGEST_PAUSE_S."""
 
 LONGEST_PAUSE_S = 1.0
@@ -148,7 +148,7 @@ def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
 
 def pause_after(took_s: float, pause_s: float) -> float:
     """
-    >>> pause_after(0.001, 0.1), pause_after(0.004, 0.1), pause_after(1.0, 0.1)
+    >>> pause_after(0.001, 0.1), pause_after(0.002, 0.1), pause_after(1.0, 0.1)
     (0.1, 0.2, 1.0)
     """
     return max(pause_s, min(took_s / SHARE, LONGEST_PAUSE_S))
