@@ -87,19 +87,13 @@ class Limits(BaseModel):
     )
 
 
-def _collectors_headers() -> Secret | None:
-    """By the names that OpenTelemetry has for them."""
-    told = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_HEADERS") or os.environ.get("OTEL_EXPORTER_OTLP_HEADERS")
-    return Secret(told) if told else None
-
-
 class Telemetry(BaseModel):
     """`sampled` is the share of traces that are kept beside what always is: errors, escalations, drawn choices, the first
     requests of a variant, and whose first content took more than `slow_s`. With `trust_callers` a trace that a caller began
     goes on here and the caller has decided; without, it is linked to. `baggage_to` are the hosts of upstreams that are told
-    a request's variants. `otlp_headers` go to the collector, as `name=value,name=value` with percent-encoding."""
+    a request's variants."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     traces: Literal["off", "console", "otlp"] = "off"
     sampled: float = Field(default=1.0, ge=0, le=1)
@@ -107,7 +101,6 @@ class Telemetry(BaseModel):
     trust_callers: bool = True
     baggage_to: tuple[str, ...] = ()
     otlp_endpoint: str | None = None
-    otlp_headers: SecretText | None = Field(default_factory=_collectors_headers)
     metrics: bool = True
     log: LogForm = "json"
 

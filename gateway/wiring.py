@@ -240,7 +240,6 @@ def open_observer(settings: Settings, policy: Policy) -> Observer:
         observer = build_observer(
             traces=told.traces,
             otlp_endpoint=told.otlp_endpoint,
-            otlp_headers=told.otlp_headers,
             metrics=told.metrics,
             log=told.log,
             sampled=told.sampled,

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from gateway.secrets import Secret
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.seen import RequestSeen
 from gateway.telemetry.shadows import ShadowTrace
@@ -27,13 +26,11 @@ class Delivery(Protocol):
 def open_delivery(
     traces: Literal["off", "console", "otlp"],
     endpoint: str | None,
-    headers: Secret | None,
-    *,
     service_name: str,
     redactor: Redactor,
     dropped: Dropped,
 ) -> Delivery | None:
-    """None when `traces` is off; a collector gets `headers` too. Raises ValueError when it is otlp without an `endpoint`."""
+    """None when `traces` is off. Raises ValueError when it is otlp without an `endpoint`."""
     if traces == "off":
         return None
     from gateway.telemetry.export import Exports, SpanDelivery
@@ -41,11 +38,11 @@ def open_delivery(
     url = None if traces == "console" else collector_url(endpoint)
 
     def opening() -> Exports:
-        from gateway.telemetry.exporters import SpanExports, ToCollector, ToConsole, headers_of
-        from gateway.telemetry.spans import Spans, scope_of
+        from gateway.telemetry import exporters
+        from gateway.telemetry.spans import Spans, resource_of
 
-        exporter = ToConsole() if url is None else ToCollector(url, headers_of(headers), scope_of(service_name))
-        return SpanExports(exporter, Spans(redactor))
+        exporter = exporters.to_console() if url is None else exporters.to_collector(url)
+        return exporters.SpanExports(exporter, Spans(resource_of(service_name), redactor))
 
     return SpanDelivery(opening, dropped)
 

@@ -130,7 +130,6 @@ def build_observer(
     *,
     traces: Traces = "off",
     otlp_endpoint: str | None = None,
-    otlp_headers: Secret | None = None,
     metrics: bool = True,
     log: Log = "json",
     service_name: str = "turnout",
@@ -142,12 +141,12 @@ def build_observer(
     log_to: TextIO | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Observer:
-    """An Observer with its own registry; nothing global is set.
+    """An Observer with its own tracer provider and registry; nothing global is set.
 
-    `otlp_endpoint` is the collector's base URL or its full traces URL, `otlp_headers` what it is told beside. What went
-    wrong, was escalated, or took more than `slow_s` to its first content is always kept, and the share `sampled` of all else;
-    with `trusts_callers` a trace that a caller started goes on and its choice holds, else it is linked to. Upstreams at the
-    hosts `baggage_to` are told the variants. `secrets` never leave in any form.
+    `otlp_endpoint` is the collector's base URL or its full traces URL. What went wrong, was escalated, or took
+    more than `slow_s` to its first content is always kept, and the share `sampled` of all else; with `trusts_callers` a trace
+    that a caller started goes on and its choice holds, else it is linked to. Upstreams at the hosts `baggage_to` are told the
+    variants. `secrets` never leave in any form.
     Raises ValueError when `traces` is otlp without an endpoint, or `sampled` is not in [0, 1].
     """
     if traces == "off" and not metrics and log == "off" and not baggage_to:
@@ -163,9 +162,7 @@ def build_observer(
     from gateway.telemetry.traces import Tracing
 
     redactor, counters, sampling = Redactor(secrets), Metrics(), Sampling(sampled, slow_s)
-    delivery = open_delivery(
-        traces, otlp_endpoint, otlp_headers, service_name=service_name, redactor=redactor, dropped=counters.dropped
-    )
+    delivery = open_delivery(traces, otlp_endpoint, service_name, redactor, counters.dropped)
     return LiveObserver(
         delivery=delivery,
         tracing=Tracing(None if delivery is None else delivery.deliver, sampling, trusts=trusts_callers),

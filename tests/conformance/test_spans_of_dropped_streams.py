@@ -22,7 +22,7 @@ from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import Sampling
-from gateway.telemetry.spans import Spans
+from gateway.telemetry.spans import Spans, resource_of
 from gateway.telemetry.traces import Tracing
 from gateway.wiring import build_gateway
 
@@ -31,7 +31,7 @@ DROPPED, COMPLETE = 20, 5
 
 def observer_into(exporter: InMemorySpanExporter) -> LiveObserver:
     redactor, metrics = Redactor(), Metrics()
-    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(redactor)), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     return LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(1.0, slow_s=10.0), trusts=True),

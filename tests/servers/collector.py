@@ -27,10 +27,9 @@ class Received:
 
 @dataclass(frozen=True)
 class Manner:
-    """How it answers: `status`, after `until` is set; `headers` beside. `at_first` come before, one each."""
+    """How it answers: `status`, after `until` is set; `headers` beside."""
 
     status: int = 200
-    at_first: Sequence[int] = ()
     until: threading.Event | None = None
     headers: Sequence[tuple[str, str]] = ()
 
@@ -58,7 +57,7 @@ def collector(manner: Manner = Manner()) -> Iterator[Collector]:
             found.came.set()
             if manner.until is not None:
                 manner.until.wait()
-            self.send_response([*manner.at_first, manner.status][: len(found.received)][-1])
+            self.send_response(manner.status)
             for name, value in (("content-length", "0"), *manner.headers):
                 self.send_header(name, value)
             self.end_headers()

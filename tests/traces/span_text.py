@@ -1,4 +1,4 @@
-"""A trace as text: from our spans or from those of OTLP, with what differs from run to run left out."""
+"""A trace as text: from spans of the SDK or of OTLP, with what differs from run to run left out."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1 import trace_pb2
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import format_span_id, format_trace_id
 
 from gateway.telemetry import names
-from gateway.telemetry.otlp import Span
 
 Attributes = Mapping[str, object]
 
@@ -46,7 +46,7 @@ class Seen:
     """Trace, span, attributes."""
 
 
-def seen_in_memory(span: Span) -> Seen:
+def seen_in_memory(span: ReadableSpan) -> Seen:
     context = span.context
     assert context is not None
     is_error = span.status.status_code.name == "ERROR"

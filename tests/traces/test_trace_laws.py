@@ -20,7 +20,7 @@ from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import Sampling
-from gateway.telemetry.spans import Spans
+from gateway.telemetry.spans import Spans, resource_of
 from gateway.telemetry.traces import Tracing
 from policies.decision import Call, Decision
 from policies.facts import Facts
@@ -40,7 +40,7 @@ JUDGED = st.sampled_from(["", "kept", "over_limit", "escalated", "turned_back"])
 @given(st.lists(STEPS, max_size=20), ENDS, st.sampled_from([200, 400, 429, 499, 502]), JUDGED, st.booleans())
 def test_a_trace_holds_together_whatever_happened(steps, end, status, judgement, spoke):
     exporter, metrics, redactor = InMemorySpanExporter(), Metrics(), Redactor()
-    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(redactor)), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     observer = LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(1.0, slow_s=1.0), trusts=True),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from opentelemetry.sdk.trace.export import SpanExporter
 from servers.plain_client import connected, head
 from servers.running_gateway import QUIET, RunningGateway, serving
 from upstreams.fake_upstream import FakeUpstream, Script, fake_upstream, unused_port
@@ -18,13 +19,13 @@ from upstreams.fake_upstream import FakeUpstream, Script, fake_upstream, unused_
 from gateway.settings import Settings
 from gateway.telemetry.baggage import Baggage
 from gateway.telemetry.export import SpanDelivery
-from gateway.telemetry.exporters import SpanExporter, SpanExports
+from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import Sampling
-from gateway.telemetry.spans import Spans
+from gateway.telemetry.spans import Spans, resource_of
 from gateway.telemetry.traces import Tracing
 from gateway.wiring import build_gateway
 
@@ -79,7 +80,7 @@ class Scenario:
 
 def observer_into(exporter: SpanExporter, *, trusts: bool = True, share: float = 1.0) -> LiveObserver:
     redactor, metrics = Redactor(), Metrics()
-    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(redactor)), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     return LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(share, slow_s=60.0), trusts=trusts),

@@ -3,6 +3,7 @@
 import io
 from dataclasses import dataclass, field
 
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -15,10 +16,9 @@ from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.metrics import Metrics
-from gateway.telemetry.otlp import Span
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.sampling import Sampling
-from gateway.telemetry.spans import Spans
+from gateway.telemetry.spans import Spans, resource_of
 from gateway.telemetry.traces import Tracing
 from policies.decision import Call, Candidate, Decision, Dropped, Reject
 from policies.estimates import Estimate
@@ -39,7 +39,7 @@ class World:
     metrics: Metrics
     lines: io.StringIO
     now: float = 100.0
-    spans: tuple[Span, ...] = field(default=())
+    spans: tuple[ReadableSpan, ...] = field(default=())
 
     def passes(self, seconds: float) -> None:
         self.now += seconds
@@ -52,7 +52,7 @@ class World:
         samples = [sample for family in families for sample in family.samples]
         return next((sample.value for sample in samples if (sample.name, sample.labels) == (name, labels)), None)
 
-    async def over(self) -> tuple[Span, ...]:
+    async def over(self) -> tuple[ReadableSpan, ...]:
         await self.observer.aclose()
         self.spans = self.exporter.get_finished_spans()
         return self.spans
@@ -64,7 +64,7 @@ def open_world(*, share: float = 1.0, trusts: bool = True) -> World:
     redactor = Redactor([Secret(CANARY)])
     metrics.policy_loaded("0123456789abcdef", ["chat"], ["small", "large"])
     made: World
-    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(redactor)), metrics.dropped)
+    delivery = SpanDelivery(lambda: SpanExports(exporter, Spans(resource_of("turnout"), redactor)), metrics.dropped)
     observer = LiveObserver(
         delivery=delivery,
         tracing=Tracing(delivery.deliver, Sampling(share, slow_s=10.0), trusts=trusts),

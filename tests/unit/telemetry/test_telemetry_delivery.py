@@ -1,11 +1,9 @@
 """Spans leave through OTLP/HTTP, off the path of requests, and a collector that is away costs a counter."""
 
-import json
 import re
 import socket
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +11,6 @@ from opentelemetry import trace
 from servers.collector import Collector, Manner, collector
 from telemetry_world import SMALL, TRACEPARENT, decision, facts, settlement
 
-from gateway.settings import Telemetry
 from gateway.telemetry.export import QUEUE, WAKES
 from gateway.telemetry.observe import NullObserver, build_observer
 
@@ -91,56 +88,6 @@ async def test_a_collector_that_refuses_costs_a_counter(status):
         await observer.aclose(within_s=20)
 
     assert b'router_telemetry_dropped_total{router_signal="span"} 3.0' in observer.metrics_page()
-
-
-async def test_a_collector_that_asks_for_another_try_gets_one():
-    with collector(Manner(at_first=[503])) as there:
-        observer = build_observer(traces="otlp", otlp_endpoint=there.url, log="off")
-        one_request(observer)
-
-        await observer.aclose(within_s=20)
-
-    first, second = there.received
-    assert first.body == second.body
-    assert dropped(observer) == 0
-
-
-async def test_traces_do_not_follow_a_collector_that_sends_them_elsewhere(there):
-    with collector(Manner(302, headers=[("location", there.url)])) as first:
-        observer = build_observer(traces="otlp", otlp_endpoint=first.url, log="off")
-        one_request(observer)
-
-        await observer.aclose(within_s=20)
-
-    assert len(first.received) == 1
-    assert not there.received
-    assert b'router_telemetry_dropped_total{router_signal="span"} 3.0' in observer.metrics_page()
-
-
-async def test_a_collector_hears_its_own_headers_and_who_we_are(there, monkeypatch):
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Team=acme%20inc, x-tier=1")
-    told, url = Telemetry(), there.url.replace("http://", "http://me:p%40ss@")
-    observer = build_observer(traces="otlp", otlp_endpoint=url, otlp_headers=told.otlp_headers, log="off")
-
-    one_request(observer)
-    await observer.aclose()
-
-    heard = {name.lower(): value for name, value in there.received[0].headers.items()}
-    assert (heard["x-team"], heard["x-tier"]) == ("acme inc", "1")
-    assert heard["authorization"] == "Basic " + b64encode(b"me:p@ss").decode()
-    assert heard["content-type"] == "application/x-protobuf"
-    assert "acme" not in repr(told)
-
-
-async def test_the_console_gets_a_line_for_each_span(capfd):
-    observer = build_observer(traces="console", log="off")
-    one_request(observer)
-
-    await observer.aclose()
-
-    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    assert {line["name"] for line in lines} == {"POST /v1/chat/completions", "route", "chat small"}
-    assert len({line["context"]["trace_id"] for line in lines}) == 1
 
 
 async def test_behind_a_collector_that_hangs_few_traces_wait_and_each_span_is_delivered_or_counted():
