@@ -32,14 +32,23 @@ class Clocks:
     at the end.
     """
 
-    _waiter: "asyncio.Task[object] | None" = None
-    _timer: asyncio.TimerHandle | None = None
-    _together: set[Waits] | None = None
-    _rings_at = inf
-    _passed_at = inf
-    _rang = False
-    _waits_again = False
-    _cancels = 0
+    __slots__ = (
+        "_alarms",
+        "_awaits_first",
+        "_began_at",
+        "_cancels",
+        "_deadline",
+        "_limits",
+        "_loop",
+        "_passed_at",
+        "_rang",
+        "_rings_at",
+        "_timer",
+        "_together",
+        "_total_at",
+        "_waiter",
+        "_waits_again",
+    )
 
     def __init__(self, limits: TimeLimits, *, streams: bool, alarms: Alarms | None = None) -> None:
         self._alarms = alarms
@@ -49,6 +58,12 @@ class Clocks:
         self._deadline: Deadline = (self._total_at, "total_timeout")
         self._limits = limits
         self._awaits_first = streams
+        self._waiter: asyncio.Task[object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._together: set[Waits] | None = None
+        self._rings_at = self._passed_at = inf
+        self._rang = self._waits_again = False
+        self._cancels = 0
 
     def spoke(self) -> None:
         """The first content has come."""

@@ -31,16 +31,16 @@ class Keeper(Protocol):
 class Connection(asyncio.Protocol):
     """`idle_since` is the loop's time of its last release."""
 
-    closed = False
-    idle_since = 0.0
-    exchange: Exchange | None = None
-    _transport: asyncio.Transport | None = None
+    __slots__ = ("_bounds", "_keeper", "_loop", "_poll", "_transport", "closed", "exchange", "idle_since")
 
     def __init__(self, bounds: Bounds, keeper: Keeper, loop: asyncio.AbstractEventLoop) -> None:
         self._bounds = bounds
         self._keeper = keeper
         self._loop = loop
         self._poll = select.poll()
+        self._transport: asyncio.Transport | None = None
+        self.exchange: Exchange | None = None
+        self.closed, self.idle_since = False, 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports are no subclass of it

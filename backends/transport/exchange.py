@@ -37,31 +37,48 @@ class Flow(Protocol):
 class Exchange:
     """One response. `on_*` are called by the parser, `feed` and `ended` by the connection, the rest by who reads it."""
 
-    status = 0
-    is_packed = False
-    done = False
-    reusable = False
-    _unread = 0
-    _head_bytes = 0
-    _of_head = 0
-    _headers: Mapping[str, str] | None = None
-    _paused = False
-    _until_eof = False
-    _heard = False
-    _error: TransportError | None = None
-    _waiter: "asyncio.Future[None] | None" = None
-    _into: Into | None = None
-    _freed = False
-    _lingering: asyncio.TimerHandle | None = None
+    __slots__ = (
+        "_bounds",
+        "_error",
+        "_flow",
+        "_freed",
+        "_head_bytes",
+        "_headers",
+        "_heard",
+        "_into",
+        "_lines",
+        "_lingering",
+        "_loop",
+        "_of_head",
+        "_parser",
+        "_paused",
+        "_pieces",
+        "_unread",
+        "_until_eof",
+        "_waiter",
+        "done",
+        "head",
+        "is_packed",
+        "reusable",
+        "status",
+    )
 
     def __init__(self, flow: Flow, bounds: Bounds, loop: asyncio.AbstractEventLoop) -> None:
-        self._lines: list[tuple[bytes, bytes]] = []
-        self.head: asyncio.Future[None] = loop.create_future()
         self._flow = flow
         self._bounds = bounds
         self._loop = loop
         self._parser = httptools.HttpResponseParser(self)
+        self.head: asyncio.Future[None] = loop.create_future()
+        self.status = self._head_bytes = self._of_head = self._unread = 0
+        self.is_packed = self.done = self.reusable = False
+        self._heard = self._until_eof = self._paused = self._freed = False
+        self._lines: list[tuple[bytes, bytes]] = []
+        self._headers: Mapping[str, str] | None = None
         self._pieces: list[bytes] = []
+        self._error: TransportError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._into: Into | None = None
+        self._lingering: asyncio.TimerHandle | None = None
 
     # parser's side
 
