@@ -1,5 +1,7 @@
 """decide(): the table of contents of routing. Pure: same values in, same decision out, byte for byte."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from policies.budgets.afford import afforded
@@ -13,7 +15,7 @@ from policies.itemise import itemised, named
 from policies.offer import Offer
 from policies.pickers.explore import NOTHING, Drawn, explore
 from policies.pickers.lowest_cost import Weighed, first_of, foremost, in_order, to_be_asked
-from policies.pickers.preference import Preference, prefer
+from policies.pickers.preference import Preference, known_places, prefer
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
 from policies.terms.quality import losses
@@ -56,7 +58,8 @@ def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Dec
     if offer is None or field.fault is not None:
         return rejected(field)
     policy, route, facts = field.policy, offer.route, field.facts
-    preference = prefer(policy, offer, facts, field.taken, estimate)
+    known = known_places(policy, offer, facts, field.taken, estimate.earlier)
+    preference = prefer(policy, offer, field.taken, known, estimate)
     weighed, expected = field.contest(preference.home).weighed, losses(field.rates, preference.chance)
     best = in_order(weighed, preference.rank, facts.prefix, expected)
     drawn = draw_tier(field, route, preference, best[0].model) if route.explore else NOTHING
@@ -81,11 +84,10 @@ def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Dec
     return decision if hedging is None else hedged(hedging, decision, facts, field.snapshot)
 
 
-def first_choice(field: Field, estimate: Estimate) -> str:
-    """The model that deciding would ask first if nothing were drawn; "" where nobody may answer."""
-    if field.offer is None or field.fault is not None:
-        return ""
-    preference = prefer(field.policy, field.offer, field.facts, field.taken, estimate)
+def first_choice(field: Field, offer: Offer, known: Sequence[int], estimate: Estimate) -> str:
+    """The model that deciding would ask first if nothing were drawn, of a field in which somebody may answer. `known`: where in
+    the ladder the conversation was."""
+    preference = prefer(field.policy, offer, field.taken, known, estimate)
     contest, expected = field.contest(preference.home), losses(field.rates, preference.chance)
     first = foremost(contest.bests, preference.rank, expected)
     return first or in_order(contest.weighed, preference.rank, field.facts.prefix, expected)[0].model

@@ -56,15 +56,15 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     def contest(self, home: str) -> Contest:
         """Where the conversation's last answer came from the model `home`, or ""."""
-        if not self.facts.history_tokens:
-            home = ""
         found = self.contests.get(home)
         if found is None:
-            weighed = self._weigh(home)
-            found = self.contests[home] = Contest(weighed, bests_of(weighed))
+            states = self.sifted.ready.get(home, ()) if home else ()
+            assumed = history_at_home(states, self.facts) if states else 0
+            found = self._weigh(home, assumed) if assumed or not home else self.contest("")
+            self.contests[home] = found
         return found
 
-    def _weigh(self, home: str) -> Sequence[Weighed]:
+    def _weigh(self, home: str, assumed: int) -> Contest:
         assert self.offer is not None
         found: list[Weighed] = []
         facts, bounds = self.facts, self.policy.affinity
@@ -72,9 +72,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
             name = offered.model.name
             states = self.sifted.ready.get(name)
             if states is not None:
-                assumed = history_at_home(states, facts) if name == home else 0
-                found += weigh(offered, states, facts, self.rates, bounds, assumed=assumed)
-        return found
+                found += weigh(offered, states, facts, self.rates, bounds, assumed=assumed if name == home else 0)
+        return Contest(found, bests_of(found))
 
 
 def field_of(policy: Policy, facts: Facts, snapshot: Snapshot) -> Field:

@@ -4,12 +4,14 @@ Reckoned when the first request meets the route, and kept as long as the policy 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
 from policies.catalogue import Model, Price
 from policies.decision import Dropped
 from policies.policy import Choose, Line, Policy, Route
+from policies.ways import Way, ways_of
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -19,15 +21,17 @@ class Offered(msgspec.Struct, frozen=True):
     price: Price
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """`asked` is the model that a route without a choice uses, `own` that or its ladder. `models` are those that may answer, in
-    the order asked for; `outside` all others. `reference` is what exchange rates are reckoned by, and `loss` what a bad answer
-    costs in units of what that charges. `level` ranks the models where cost decides among the route's own, its other fallbacks
-    after them. `told` says why the cheapest of them was chosen, with a place for the chance of each; `line` parts its tiers."""
+class Offer(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """`asked` is the model that a route without a choice uses, `own` that or its ladder, and `heads` speak for those. `models`
+    are those that may answer, in the order asked for; `outside` all others. `reference` is what exchange rates are reckoned
+    by, and `loss` what a bad answer costs in units of what that charges. `level` ranks the models where cost decides among the
+    route's own, its other fallbacks after them. `told` says why the cheapest of them was chosen, with a place for the chance
+    of each; `line` parts its tiers."""
 
     route: Route
     asked: str
     own: tuple[str, ...]
+    heads: tuple[str, ...]
     models: tuple[Offered, ...]
     outside: tuple[Dropped, ...]
     reference: Offered
@@ -35,6 +39,16 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     level: Mapping[str, int]
     told: str
     line: Line | None
+
+    @cached_property
+    def doubted(self) -> int:
+        """Place in its ladder of the model for doubt."""
+        return 0 if self.route.choose is None else self.own.index(self.route.choose.when_unsure)
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """How its earlier turns may have been parted; none where it does not choose."""
+        return () if self.route.choose is None else ways_of(self.route.choose)
 
 
 def offer_of(policy: Policy, route: Route, asked: str, taken_to: str = "") -> Offer:
@@ -57,6 +71,7 @@ def _offer(policy: Policy, route: Route, asked: str, taken_to: str) -> Offer:
         route=route,
         asked=asked,
         own=own,
+        heads=tuple([policy.models[name].head or name for name in own]),
         models=tuple([Offered(policy.models[name], price_of(route, policy.models[name])) for name in names]),
         outside=outside(policy, route, names),
         reference=Offered(reference, price_of(route, reference)),

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
-import msgspec
-
 from policies.decide import first_choice
 from policies.estimates import Span
 from policies.facts import Facts
 from policies.field import Field, field_of
-from policies.pickers.within_target import tiers
-from policies.policy import Choose, Policy
+from policies.offer import Offer
+from policies.pickers.preference import known_places
+from policies.pickers.within_target import tiers_by_floor
+from policies.policy import Policy
 from policies.snapshot import Snapshot
 
 Past = tuple[Mapping[str, float], ...]
@@ -26,34 +26,30 @@ def unsettled(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> t
 
 def left_open(field: Field, span: Span) -> tuple[int, ...]:
     """The same, of a field that others may have looked at before."""
-    choose = None if field.offer is None else field.offer.route.choose
-    if choose is None:
+    offer = field.offer
+    if offer is None or offer.route.choose is None:
         return ()
-    past = tuple(open_past(field.policy, choose, span)) if span.low.earlier else ()
-    return (*past, len(span.low.earlier)) if is_open(field, span) else past
+    past = tuple(open_past(offer, span)) if span.low.earlier else ()
+    return (*past, len(span.low.earlier)) if is_open(field, offer, span) else past
 
 
-def open_past(policy: Policy, choose: Choose, span: Span) -> Iterator[int]:
+def open_past(offer: Offer, span: Span) -> Iterator[int]:
     """The earlier prefixes whose floor differs between the ends, whatever floor those before them set."""
-    places = range(len(choose.among))
     for at, (low, high) in enumerate(zip(span.low.earlier, span.high.earlier, strict=True)):
-        if any(
-            tiers(choose, policy.models, (low,), place) != tiers(choose, policy.models, (high,), place)
-            for place in places
-        ):
+        if low != high and tiers_by_floor(offer, low) != tiers_by_floor(offer, high):
             yield at
 
 
-def is_open(field: Field, span: Span) -> bool:
+def is_open(field: Field, offer: Offer, span: Span) -> bool:
     """Whether the ends of the newest part two models, whichever floor the past sets."""
     if field.fault is not None or len(field.sifted.ready) == 1:
         return False
     low, high = span
-    if low.earlier == high.earlier:
-        return first_choice(field, low) != first_choice(field, high)
-    return parts(field, span, low.earlier) or parts(field, span, high.earlier)
+    if parts(field, offer, span, low.earlier):
+        return True
+    return low.earlier != high.earlier and parts(field, offer, span, high.earlier)
 
 
-def parts(field: Field, span: Span, past: Past) -> bool:
-    low, high = [msgspec.structs.replace(end, earlier=past) for end in span]
-    return first_choice(field, low) != first_choice(field, high)
+def parts(field: Field, offer: Offer, span: Span, past: Past) -> bool:
+    known = known_places(field.policy, offer, field.facts, field.taken, past)
+    return first_choice(field, offer, known, span.low) != first_choice(field, offer, known, span.high)

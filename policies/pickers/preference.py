@@ -28,13 +28,14 @@ class Preference(msgspec.Struct, frozen=True):
     floor: int = 0
 
 
-def prefer(policy: Policy, offer: Offer, facts: Facts, taken: Moved | None, estimate: Estimate) -> Preference:
-    """The preference of a route; `taken` is whom the request is for before anybody is asked."""
+def prefer(policy: Policy, offer: Offer, taken: Moved | None, known: Sequence[int], estimate: Estimate) -> Preference:
+    """The preference of a route; `taken` is whom the request is for before anybody is asked, and `known` where in the ladder
+    its conversation was (`known_places`)."""
     choose = offer.route.choose
     if choose is None:
         own = Preference(alike(offer, taken))
     else:
-        own = by_difficulty(policy, offer, choose, facts=facts, taken=taken, estimate=estimate)
+        own = by_difficulty(policy, offer, choose, taken=taken, known=known, estimate=estimate)
     if taken is not None and taken.model not in own.rank:
         own = before_all(own, taken)
     return own if own.rank is offer.level else with_fallbacks(own, offer.route)
@@ -60,15 +61,13 @@ def before_all(own: Preference, taken: Moved) -> Preference:
 
 
 def by_difficulty(
-    policy: Policy, offer: Offer, choose: Choose, *, facts: Facts, taken: Moved | None, estimate: Estimate
+    policy: Policy, offer: Offer, choose: Choose, *, taken: Moved | None, known: Sequence[int], estimate: Estimate
 ) -> Preference:
     """Unsure models first, else those that the conversation may be on, else all alike."""
-    place = choose.among.index(taken.model) if taken is not None and taken.model in choose.among else None
-    is_first = not estimate.earlier and not facts.was_on and place is None
-    known = () if is_first else known_places(policy, choose, facts, estimate, place)
     chance = None if estimate.abstains else chances(choose, policy.models, estimate.p_good)
     if not known:
         return unsure(choose, 0, estimate) if chance is None else Preference(alike(offer, taken), chance)
+    place = place_of(taken, choose)
     may_move = bound(policy.may_move, place)
     home = place_of_home(may_move, known)
     found = from_home(may_move, policy.stay_with, choose, chance, estimate, home)
@@ -77,15 +76,26 @@ def by_difficulty(
     return replace(found, why=taken.why) if taken is not None and home == place and is_for(found, home) else found
 
 
-def known_places(policy: Policy, choose: Choose, facts: Facts, estimate: Estimate, place: int | None) -> Sequence[int]:
-    """Where in the ladder a conversation was, by its history, by what another process left word of, and by `place`, where it
-    was taken; empty in a first turn."""
+def known_places(
+    policy: Policy, offer: Offer, facts: Facts, taken: Moved | None, earlier: Sequence[Mapping[str, float]]
+) -> Sequence[int]:
+    """Where in the ladder a conversation was, by the chances of its earlier prefixes, by what another process left word of, and
+    by where it was taken; empty in a first turn, and on a route without a ladder."""
+    choose = offer.route.choose
+    if choose is None or not (earlier or facts.was_on or taken is not None):
+        return ()
+    place = place_of(taken, choose)
     may_move = bound(policy.may_move, place)
     climbs = may_move == "up" and policy.stay_with != "model"
-    known = tiers(choose, policy.models, estimate.earlier, (place or 0) if climbs else None)
+    known = tiers(offer, earlier, (place or 0) if climbs else None)
     if may_move == "up" and facts.was_on in choose.among:
         known = [max([choose.among.index(facts.was_on), *known])]
     return known if place is None else [max([place, *known])]
+
+
+def place_of(taken: Moved | None, choose: Choose) -> int | None:
+    """Where in the ladder the conversation was taken; None where it was not, or beside it."""
+    return choose.among.index(taken.model) if taken is not None and taken.model in choose.among else None
 
 
 def bound(may_move: MayMove, place: int | None) -> MayMove:
@@ -149,7 +159,7 @@ def stay(choose: Choose, chance: Mapping[str, float] | None, home: int) -> Prefe
 
 def remain(choose: Choose, chance: Mapping[str, float], home: int) -> Preference:
     """The model of the conversation, or a higher one that this turn needs; whatever their replicas have to do."""
-    at = max(home, tier(choose, chance, choose.loss_per_reference))
+    at = max(home, tier(choose, chance))
     rank = {model: 0 if i == at else 1 if i > at else 2 for i, model in enumerate(choose.among)}
     said = "this turn needs" if at > home else "the conversation stays with"
     return Preference(rank, chance, f"{said} {choose.among[at]}")

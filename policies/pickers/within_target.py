@@ -1,9 +1,9 @@
 """The tier that a target asks for, from the chances alone: the line that solving drew on the calibration sample."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 
 from policies.catalogue import Model
+from policies.offer import Offer
 from policies.policy import Choose
 
 
@@ -18,22 +18,27 @@ def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, fl
     return found
 
 
-def tier(
-    choose: Choose, chance: Mapping[str, float], loss: float, costs: Mapping[str, float] | None = None, floor: int = 0
-) -> int:
-    """Place in the ladder of the model with the least cost + loss, in units of the reference, none of those below `floor`.
-    Ties go down."""
-    costs = costs or choose.relative_cost
-    losses = [costs[m] + loss * (1 - chance[m]) for m in choose.among[floor:]]
-    return floor + losses.index(min(losses))
+def tier(choose: Choose, chance: Mapping[str, float]) -> int:
+    """Place in the ladder of the model that the line of now gives, whatever the request is made of."""
+    costs = [choose.relative_cost[name] for name in choose.among]
+    return least(costs, choose.loss_per_reference, tuple(chance.values()))
 
 
-def tiers(
-    choose: Choose,
-    models: Mapping[str, Model],
-    earlier: Sequence[Mapping[str, float]],
-    climbing_from: int | None = None,
-) -> list[int]:
+def least(costs: Sequence[float], loss: float, p_good: Sequence[float], floor: int = 0) -> int:
+    """Place of the model with the least cost + loss, in units of the reference, none of those below `floor`. Ties go down.
+
+    >>> least((0.25, 0.5, 1.0), 2.0, (0.5, 0.75, 1.0)), least((0.25, 0.5, 1.0), 2.0, (0.5, 0.75, 0.9), floor=2)
+    (1, 2)
+    """
+    best, at = costs[floor] + loss * (1 - p_good[floor]), floor
+    for place in range(floor + 1, len(costs)):
+        cost = costs[place] + loss * (1 - p_good[place])
+        if cost < best:
+            best, at = cost, place
+    return at
+
+
+def tiers(offer: Offer, earlier: Sequence[Mapping[str, float]], climbing_from: int | None = None) -> list[int]:
     """The tier of each earlier prefix of a conversation, oldest first; those that lack a head are left out, and those without
     any chances were in doubt, so that the model for doubt was asked.
 
@@ -41,29 +46,39 @@ def tiers(
     than it may have counted for then. `climbing_from` is where one that is never let down stood at the least: whoever may
     not have the lowest tier does not always take the next one.
     """
-    if not earlier:
-        return []
     found: list[int] = []
     floor = climbing_from or 0
     for p_good in earlier:
-        chance = chances(choose, models, p_good)
-        if chance is None and p_good:
-            continue
-        at = max(choose.among.index(choose.when_unsure), floor) if chance is None else tier_then(choose, chance, floor)
-        found.append(at)
-        floor = floor if climbing_from is None else at
+        at = highest(offer, by_place(offer, p_good), floor)
+        if at is not None:
+            found.append(at)
+            floor = floor if climbing_from is None else at
     return found
 
 
-def tier_then(choose: Choose, chance: Mapping[str, float], floor: int = 0) -> int:
-    """The highest that it may have been, wherever the line was and whatever the request was made of."""
-    line, costs = choose.line, [choose.relative_cost, *extremes(choose)]
-    return max(tier(choose, chance, loss, cost, floor) for loss in {line.loss, line.loss_before} for cost in costs)
+def tiers_by_floor(offer: Offer, p_good: Mapping[str, float]) -> Sequence[int | None]:
+    """The tier of one of them, from wherever its conversation may have stood."""
+    seen = by_place(offer, p_good)
+    return [highest(offer, seen, floor) for floor in range(len(offer.own))]
 
 
-def extremes(choose: Choose) -> Iterator[Mapping[str, float]]:
-    """Relative costs of a request that is all prompt, and of one that is all answer: others lie between the two."""
-    for rate in (attrgetter("input"), attrgetter("output")):
-        unit = rate(choose.prices[choose.target.of])
-        if unit:
-            yield {name: rate(choose.prices[name]) / unit for name in choose.among}
+def by_place(offer: Offer, p_good: Mapping[str, float]) -> Sequence[float] | None:
+    """P(good) of each model of the ladder; nothing in doubt, None when a head says nothing."""
+    found: list[float] = []
+    for head in offer.heads if p_good else ():
+        p = p_good.get(head)
+        if p is None:
+            return None
+        found.append(p)
+    return found
+
+
+def highest(offer: Offer, p_good: Sequence[float] | None, floor: int) -> int | None:
+    """The highest tier that a prefix may have had, wherever the line was and whatever the request was made of."""
+    if not p_good:
+        return None if p_good is None else max(offer.doubted, floor)
+    found = floor
+    for loss, costs in offer.ways:
+        at = least(costs, loss, p_good, floor)
+        found = at if at > found else found
+    return found

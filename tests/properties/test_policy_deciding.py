@@ -12,6 +12,8 @@ from policies.estimates import Estimate, Span
 from policies.explain import explain
 from policies.facts import AUTO, Ability, Facts
 from policies.field import field_of
+from policies.offer import offer_of
+from policies.pickers.within_target import tiers
 from policies.policy import Affinity, Choose, Expected, Policy, Resilience, Route, Target
 from policies.snapshot import ReplicaState, Snapshot
 from policies.targets import relative_costs
@@ -253,6 +255,28 @@ def test_an_estimate_is_left_open_exactly_where_whole_decisions_at_its_ends_part
     ]
     parted = [isinstance(a, Call) and isinstance(b, Call) and a.model != b.model for a, b in choices]
     assert (len(past) in found) == any(parted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(policies(), LADDERS, st.integers(0, 3), st.floats(0, 60))
+def test_a_turn_of_the_past_counts_for_the_highest_tier_that_any_line_and_any_length_gave_it(
+    p: Policy, p_good: dict[str, float], floor: int, before: float
+) -> None:
+    for route in [route for route in p.routes if route.choose is not None]:
+        choose = msgspec.structs.replace(route.choose, loss_before=before)
+        offer = offer_of(p, msgspec.structs.replace(route, choose=choose), "")
+        prices, of, least = choose.prices, choose.target.of, min(floor, len(choose.among) - 1)
+        costs = [
+            choose.relative_cost,
+            {name: price.input / prices[of].input for name, price in prices.items()},
+            {name: price.output / prices[of].output for name, price in prices.items()},
+        ]
+        found = [
+            min(choose.among[least:], key=lambda name: cost[name] + loss * (1 - p_good[name]))
+            for cost in costs
+            for loss in (choose.loss_per_reference, max(choose.loss_per_reference, before))
+        ]
+        assert tiers(offer, (p_good,), least) == [max(map(choose.among.index, found))]
 
 
 @settings(max_examples=60, deadline=None)
