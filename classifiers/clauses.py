@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from classifiers.appeal_tokens import Tokens
 from classifiers.appeal_words import GREETS
+from classifiers.asides import is_learned, opens_lightly, writes_little
 from classifiers.lexicon import GROUPS
 from classifiers.reading_words import FORM, HOW, MANNER, ORDERS, QUESTION, REPLY, SKIPPED, STANDS_FOR
 from classifiers.sense import content
@@ -19,7 +20,9 @@ _BRACKETS = "([{<"
 _FEWEST_WORDS = 3
 _FORM_WITHIN = 7
 _TALK = frozenset(("give", "suggest", "tell", "say", "make", "for", "that"))
-_JOINING = "with using in under from as like while plus and because since then including along"
+_JOINING = (
+    "with using in under from as like while plus and because since then including along assuming modulo given w up"
+)
 _VERBS, _SAYS_HOW, _OF_IT = ORDERS | MANNER, MANNER | HOW, REPLY | STANDS_FOR | {"your"}
 _TELLS = FORM | _VERBS
 _WORD, _PARTS = re.compile(r"[^\W\d_]+"), re.compile(r"[,;:|(\[{<–—]| -")
@@ -31,9 +34,9 @@ def may_have_clause(asked: str) -> bool:
     """Whether it opens with what asks for little, and goes on with something that might be one. Some 5 us."""
     words = _WORD.findall(asked.lower())
     opens = next((word for word in words if word not in SKIPPED), "")
-    if opens not in _LIGHT and opens not in GREETS:
+    if opens not in _LIGHT and opens not in GREETS and not writes_little(words):
         return False
-    return bool(_PARTS.search(asked)) or not _TELLS.isdisjoint(words[1:])
+    return bool(_PARTS.search(asked)) or not _TELLS.isdisjoint(words[1:]) or is_learned(words[1:])
 
 
 def clause(tokens: Tokens) -> int:
@@ -42,25 +45,28 @@ def clause(tokens: Tokens) -> int:
     many = len(tokens)
     greets = next((at for at in range(many) if tokens[at].word and tokens[at].word not in GREETS), many)
     if greets and greets < many - 1 and tokens[greets].word not in _LIGHT:
-        return greets if _is_how(tokens, greets, parted=tokens[greets].word in _SAYS_HOW) else many
+        orders = _is_how(tokens, greets, parted=tokens[greets].word in _SAYS_HOW, behind_light=False)
+        return greets if orders else many
     begins = next((at for at in range(many - 1, 0, -1) if _STOP.search(tokens[at - 1].text)), 0)
-    return next((at for at in range(begins + 1, many - 1) if _is_clause(tokens, at)), many)
+    light = opens_lightly(tokens, begins)
+    return next((at for at in range(begins + 1, many - 1) if _is_clause(tokens, at, light)), many)
 
 
-def _is_clause(tokens: Tokens, at: int) -> bool:
+def _is_clause(tokens: Tokens, at: int, behind_light: bool) -> bool:
     parted = _is_parted(tokens, at)
-    return (parted or tokens[at].word in _JOINS) and _is_how(tokens, at, parted=parted)
+    return (parted or tokens[at].word in _JOINS) and _is_how(tokens, at, parted=parted, behind_light=behind_light)
 
 
 def _is_parted(tokens: Tokens, at: int) -> bool:
     return bool(_PARTED.search(tokens[at - 1].text)) or tokens[at].text[0] in _BRACKETS
 
 
-def _is_how(tokens: Tokens, at: int, *, parted: bool) -> bool:
+def _is_how(tokens: Tokens, at: int, *, parted: bool, behind_light: bool) -> bool:
     words = [token.word for token in tokens.part(at, len(tokens)) if token.word]
-    if len(words) < _FEWEST_WORDS:
+    if len(words) < _FEWEST_WORDS - parted:
         return False
-    if not (_tells_form(words, parted) or _orders_it(words, parted) or (parted and words[0] in _SAYS_HOW)):
+    tells = _tells_form(words, parted) or _orders_it(words, parted) or (behind_light and _is_of_a_subject(words))
+    if not (tells or (parted and words[0] in _SAYS_HOW)):
         return False
     text = tokens.text(at, len(tokens))
     return "?" not in text and not any(map(str.isdigit, text)) and not content(text) & content(tokens.text(0, at))
@@ -69,6 +75,13 @@ def _is_how(tokens: Tokens, at: int, *, parted: bool) -> bool:
 def _tells_form(words: Sequence[str], parted: bool) -> bool:
     """Joined on or parted, and soon it names a form that an answer has: a proof, a style, rigour."""
     return (parted or words[0] in _JOINS) and not FORM.isdisjoint(words[1:_FORM_WITHIN])
+
+
+def _is_of_a_subject(words: Sequence[str]) -> bool:
+    """A learned one, soon; and no question or order of its own."""
+    opens = next((word for word in words if word not in SKIPPED), "")
+    soon = [part for word in words[:_FORM_WITHIN] for part in word.split("-")]
+    return opens not in _VERBS and opens not in QUESTION and is_learned(soon)
 
 
 def _orders_it(words: Sequence[str], parted: bool) -> bool:

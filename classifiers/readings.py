@@ -12,6 +12,7 @@ import numpy as np
 from classifiers.appeal_tokens import Token, Tokens
 from classifiers.appeal_words import ADDRESS, APPEAL, GREETS, PLAIN
 from classifiers.appeals import without_appeals
+from classifiers.asides import may_have_aside, without_middle, without_opening
 from classifiers.clauses import clause, may_have_clause
 from classifiers.heads.inputs import Floats
 from classifiers.lexicon import GROUPS
@@ -53,7 +54,15 @@ def readings(turn: str) -> tuple[str, ...]:
     appeal, and a demand behind it, the greeting is a reading too."""
     asked = without_appeals(turn)
     whole = asked if asked == turn else core(turn)
-    return tuple(dict.fromkeys((asked, core(asked), whole if _only_greets(whole) else asked)))
+    return tuple(dict.fromkeys((asked, alone(asked), whole if _only_greets(whole) else asked)))
+
+
+def alone(asked: str) -> str:
+    """A core without what stands before a light question, or within it."""
+    found = core(asked)
+    if len(found) > _MOST_CHARS or "```" in found or not may_have_aside(found) or len(_OPTION.findall(found)) > 1:
+        return found
+    return without_middle(core(without_opening(found)))
 
 
 def lower(rows: Floats, models: Sequence[str]) -> int:
@@ -179,13 +188,18 @@ def _refers(text: str) -> bool:
 def _asks_nothing(tokens: Tokens, start: int, end: int) -> bool:
     """A sentence that orders how to answer, or a statement without figures that is no requirement."""
     text, part = tokens.text(start, end), tokens.part(start, end)
-    words = [token.word for token in part if token.word and token.word not in SKIPPED]
+    words = [token.word for token in part if token.word and token.word not in SKIPPED and not _is_manner(token.word)]
     if "?" in text or _DATA.search(text) or len(words) < _FEWEST_WORDS:
         return False
     opens, follow = words[0], set(words[1:3])
     if opens in MANNER or not REPLY.isdisjoint(words[1:4]):
         return True
     return _tells_how(words) if opens in ORDERS else _states(opens) and not follow & OBLIGES
+
+
+def _is_manner(word: str) -> bool:
+    """ "Surely", "honestly" before what a sentence says."""
+    return word.endswith("ly") and word not in ORDERS and word not in MANNER
 
 
 def _tells_how(order: Sequence[str]) -> bool:

@@ -1,10 +1,11 @@
 """The artefact in the repository, with the real encoder, on prompts that no training row holds."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import pytest
+import third_blind_appeals as third
 from blind_appeals import LEARNED as BLIND
 from fresh_appeals import FAMILIES, LEARNED, OPENINGS
 from second_blind_appeals import CLAUSES, JOINED, MORE_CLAUSES, SENTENCES
@@ -180,7 +181,12 @@ def test_five_hundred_appeals_move_at_most_one_easy_prompt_in_fifty(shipped: Est
 
 
 def share_moved(
-    shipped: Estimator, p_good: dict[str, tuple[float, float]], texts: list[str], *, every: int = 1
+    shipped: Estimator,
+    p_good: dict[str, tuple[float, float]],
+    texts: Iterable[str],
+    *,
+    every: int = 1,
+    fill: Callable[[str, str], str] = lambda text, one: text.replace("{-}", one.rstrip(".?!")).replace("{}", one),
 ) -> float:
     """Of easy prompts in {}'s place in each of these, or in {-}'s without their stop: the part that goes to large at a
     target of 40 %."""
@@ -188,7 +194,7 @@ def share_moved(
     threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
     easy = [text for text in EASY if p_good[text][1] - p_good[text][0] <= threshold]
     asked = [(text, one) for text in texts for one in easy[::every]]
-    whole = [text.replace("{-}", one.rstrip(".?!")).replace("{}", one) for text, one in asked]
+    whole = [fill(text, one) for text, one in asked]
     left = [without_appeals(text) for text in whole]
     rows = asyncio.run(side_by_side(shipped, list(dict.fromkeys(left))))
     return float(np.mean([not rows[text] or rows[text]["large"] - rows[text]["small"] > threshold for text in left]))
@@ -216,15 +222,29 @@ def test_demands_in_the_words_of_hard_subjects_move_at_most_one_easy_prompt_in_t
     [
         ([f"{{}} {text}" for text in SENTENCES], 0.03),
         (list(OTHER_OPENINGS), 0.06),
-        ([text.replace("{}", "{-}") for text in JOINED], 0.14),
-        ([text.replace("{}", "{-}") for text in (*CLAUSES, *MORE_CLAUSES)], 0.14),
+        ([text.replace("{}", "{-}") for text in JOINED], 0.08),
+        ([text.replace("{}", "{-}") for text in (*CLAUSES, *MORE_CLAUSES)], 0.06),
     ],
 )
 def test_demands_of_other_kinds_move_no_more_than_was_measured(
     shipped: Estimator, p_good, demands: list[str], most: float
 ):
-    """The goal is one in fifty. Clauses that no full stop parts from an easy question miss it by far: README.md."""
+    """The goal is one in fifty, and clauses that no full stop parts from an easy question miss it: README.md."""
     assert share_moved(shipped, p_good, demands, every=2) <= most
+
+
+@pytest.mark.parametrize(
+    ("appeals", "most"),
+    [
+        ((*third.TERSE, *third.MIDDLE), 0.08),
+        ((*third.FLOWERY, *third.FOREIGN, *third.SYSTEM, *third.PLAIN), 0.06),
+        (third.AFTERWARDS, 0.04),
+    ],
+)
+def test_appeals_before_within_and_behind_a_question_move_no_more_than_was_measured(
+    shipped: Estimator, p_good, appeals: tuple[str, ...], most: float
+):
+    assert share_moved(shipped, p_good, appeals, every=3, fill=third.filled) <= most
 
 
 @pytest.mark.parametrize(
