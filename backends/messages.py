@@ -1,7 +1,6 @@
 """Provider-neutral request and stream events. Every dialect is read into these and written from them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -84,14 +83,13 @@ class Native(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""
 
 
-@dataclass(slots=True)
-class Measures:
+class Measures(msgspec.Struct):
     """What was reckoned of the prompt of one request, each once: its estimated tokens; the keys of its prefix by the seed of
     their chain, which names the model and the tenant; digests of the texts of messages by their place; the tools as JSON."""
 
     tokens: int | None = None
-    chains: dict[bytes, tuple[bytes, ...]] = field(default_factory=dict)
-    imprints: dict[int, bytes] = field(default_factory=dict)
+    chains: dict[bytes, tuple[bytes, ...]] = {}
+    imprints: dict[int, bytes] = {}
     tools: bytes | None = None
 
 

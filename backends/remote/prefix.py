@@ -7,7 +7,7 @@ from msgspec.json import encode
 
 from backends.messages import ChatRequest, Message
 from backends.remote.prompt import LONG_CHARS, imprint_of, tools_of
-from policies.affinity.blocks import chain, seed
+from policies.affinity.blocks import byte_blocks, seed
 from policies.affinity.imprint import Remembered
 
 CHUNK_BYTES = 512
@@ -66,7 +66,7 @@ def chained(previous: bytes, data: bytes) -> Keys:
     """Keys of the full chunks of `data`, which follows what has the key `previous`."""
     size = len(data)
     if size < PART_BYTES:
-        return chain(previous, [data[at : at + CHUNK_BYTES] for at in range(0, size - CHUNK_BYTES + 1, CHUNK_BYTES)])
+        return byte_blocks(previous, data, CHUNK_BYTES)
     whole = size - size % PART_BYTES
     keys: list[bytes] = []
     for at in range(0, whole, PART_BYTES):
@@ -79,7 +79,7 @@ def _part(previous: bytes, part: bytes) -> Keys:
     known_by = sha256(previous + part).digest()
     found = _PARTS.get(known_by)
     if found is None:
-        found = chain(previous, [part[at : at + CHUNK_BYTES] for at in range(0, PART_BYTES, CHUNK_BYTES)])
+        found = byte_blocks(previous, part, CHUNK_BYTES)
         _PARTS.put(known_by, found)
     return found
 

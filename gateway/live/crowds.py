@@ -37,15 +37,20 @@ class Crowds:
                 del counts[mark]
 
     def alike(self, blocks: Sequence[bytes], depth: int) -> int:
-        """How many are under way that begin like the first `depth` of `blocks` (as far as the landmark of that depth).
+        """How many are under way that begin like the first `depth` of `blocks` (as far as the landmark of that depth), or like
+        all of them where there are fewer.
 
         >>> crowds = Crowds()
         >>> marks = crowds.come([b"1", b"2", b"3"])
         >>> crowds.alike([b"1", b"2", b"x"], 2), crowds.alike([b"1", b"2", b"x"], 0)
         (1, 0)
         """
-        mark = landmark(blocks, depth)
-        return 0 if mark is None else self._counts.get(mark, 0)
+        counts = self._counts
+        if not counts:
+            return 0
+        most = len(blocks)
+        mark = landmark(blocks, depth if depth < most else most)
+        return 0 if mark is None else counts.get(mark, 0)
 
     def told(self) -> Beginnings:
         """The fullest of them, MOST_TOLD at most."""

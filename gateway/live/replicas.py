@@ -107,7 +107,11 @@ class Replica:
     def standing(self) -> ReplicaState:
         """Its state for a prompt of which nothing is there. The same value again as long as nothing has happened to it, and
         time alone changes nothing."""
-        own, trust = self._own_word(), self.trust
+        upstream, trust = self.upstream, self.trust
+        if upstream is None or self.lacks or self.with_others is not None:
+            own = self._own_word()
+        else:
+            own = upstream.load()
         if self._standing is not None and own is self._stood_by and trust.is_at_ease:
             return self._standing
         now, prefills = self.clock(), self.prefills
@@ -141,15 +145,17 @@ class Replica:
 
     def _amounts(self, own: Load, now: float, done: int) -> tuple[int, int, int]:
         """Requests, tokens that wait and tokens that are read; of those that wait `done` are computed by now."""
-        running = max(own.running - own.others_running, self.running)
-        waiting = max(own.queued_tokens - own.others_queued_tokens, self.queued_tokens) - done
-        if self.others.work is NO_WORK:
-            active = max(own.active_tokens, self.active_tokens)
-            return running + own.others_running, waiting + own.others_queued_tokens, active
-        others = self.others.at(now)
-        running += max(own.others_running, others.running)
-        waiting += max(own.others_queued_tokens, others.queued_tokens)
-        return running, waiting, max(own.active_tokens, self.active_tokens + others.active_tokens)
+        others = self.others.work
+        if others is not NO_WORK:
+            others = self.others.at(now)
+        running = own.running - own.others_running
+        running = running if running > self.running else self.running
+        waiting = own.queued_tokens - own.others_queued_tokens
+        waiting = waiting if waiting > self.queued_tokens else self.queued_tokens
+        running += others.running if others.running > own.others_running else own.others_running
+        ahead = others.queued_tokens if others.queued_tokens > own.others_queued_tokens else own.others_queued_tokens
+        active = self.active_tokens + others.active_tokens
+        return running, waiting - done + ahead, active if active > own.active_tokens else own.active_tokens
 
     def computed(self, now: float) -> int:
         """Tokens of what waits that should be computed by now. An engine of this process says itself what is left."""

@@ -21,7 +21,8 @@ class Escalations:
 
     def off(self) -> Mapping[str, str]:
         """The routes that are left alone for a while, and why."""
-        return {route: kept.why_off for route, kept in self._ledgers.items() if kept.is_off}
+        ledgers = self._ledgers
+        return {route: kept.why_off for route, kept in ledgers.items() if kept.is_off} if ledgers else {}
 
     def asked(self, route: str, plan: Escalation) -> None:
         """One more request on a route that escalates."""

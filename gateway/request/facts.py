@@ -1,7 +1,6 @@
 """Step 4: from a request to Facts and to the Question for the classifier. Counts text, and stores none in the facts."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from backends.messages import ChatRequest, Message
 from backends.remote.prompt import LONG_CHARS, estimate_newest, estimate_prompt, estimate_tokens, imprint_of
@@ -18,7 +17,8 @@ def facts_of(
     headers_read: frozenset[str],
     prepared: Mapping[str, Prepared],
 ) -> Facts:
-    prompt_tokens, turns = estimate_prompt(request, principal.salt), read_turns(request.messages)
+    prompt_tokens = estimate_prompt(request, principal.salt)
+    of_users, answered, images, needs = read_turns(request.messages)
     exact, prefix = {}, ""
     for model, measured in prepared.items():
         if measured.exact:
@@ -28,14 +28,14 @@ def facts_of(
     return Facts(
         requested=request.model,
         prompt_tokens=prompt_tokens,
-        history_tokens=history_of(request, prompt_tokens, turns.answered, principal.salt) if turns.answered else 0,
+        history_tokens=history_of(request, prompt_tokens, answered, principal.salt) if answered else 0,
         exact_tokens=exact,
         max_tokens=request.max_tokens,
-        needs=needs_of(request, turns.needs),
+        needs=needs_of(request, needs),
         stream=request.stream,
         tools=len(request.tools),
-        images=turns.images,
-        user_turns=1 if request.asks != "chat" else turns.of_users,
+        images=images,
+        user_turns=1 if request.asks != "chat" else of_users,
         tenant=principal.tenant,
         plan=principal.plan,
         headers={name: headers[name] for name in headers_read if name in headers} if headers_read else {},
@@ -46,23 +46,14 @@ def facts_of(
     )
 
 
-class Turns(NamedTuple):
-    """Of all messages: how many are of users, how many of the first have the last answer among them, images, and abilities
-    that are needed to read them."""
-
-    of_users: int
-    answered: int
-    images: int
-    needs: frozenset[Ability]
-
-
 PLAIN: frozenset[Ability] = frozenset()
 
 
-def read_turns(messages: Sequence[Message]) -> Turns:
-    """A history with tool turns needs the tool template."""
+def read_turns(messages: Sequence[Message]) -> tuple[int, int, int, frozenset[Ability]]:
+    """How many are of users, how many up to the last answer, images, and abilities that are needed to read them: a history with
+    tool turns needs the tool template."""
     of_users = answered = images = 0
-    needs: set[Ability] = set()
+    needs: list[Ability] = []
     for count, turn in enumerate(messages, 1):
         role = turn.role
         if role == "user":
@@ -70,13 +61,13 @@ def read_turns(messages: Sequence[Message]) -> Turns:
         elif role == "assistant":
             answered = count
         if role == "tool" or turn.tool_calls:
-            needs.add("tools")
+            needs.append("tools")
         if turn.images or turn.files:
             images += turn.images
-            needs.add("vision")
+            needs.append("vision")
         if turn.audio:
-            needs.add("audio")
-    return Turns(of_users, answered, images, frozenset(needs) if needs else PLAIN)
+            needs.append("audio")
+    return of_users, answered, images, frozenset(needs) if needs else PLAIN
 
 
 def longest_of(request: ChatRequest) -> int:

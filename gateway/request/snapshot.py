@@ -124,14 +124,15 @@ def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -
 
 def _before(state: ReplicaState, replica: Replica, measured: Prepared, seen: Seen) -> ReplicaState:
     """The same before this very prompt. Of those that are under way there, our own requests and others' may begin alike."""
-    known = None
-    if replica.reads_as is None and replica.upstream is not None:
-        known = replica.upstream.resident_tokens(measured)
-    size, blocks = measured.block_tokens, measured.blocks
-    sent = min(seen.depths.get(state.replica, 0) * size, measured.tokens) if known is None else known
+    known, upstream, size = None, replica.upstream, measured.block_tokens
+    if replica.reads_as is None and upstream is not None:
+        known = upstream.resident_tokens(measured)
+    sent = seen.depths.get(state.replica, 0) * size if known is None else known
+    if known is None and sent > measured.tokens:
+        sent = measured.tokens
     alike = seen.alike.get(state.replica, 0)
     if sent and size:
-        alike += replica.crowds.alike(blocks, min(sent // size, len(blocks)))
+        alike += replica.crowds.alike(measured.blocks, sent // size)
     if known is None and not sent and not alike:
         return state
     return msgspec.structs.replace(

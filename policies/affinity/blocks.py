@@ -48,6 +48,15 @@ def chain(seed: bytes, blocks: Iterable[bytes]) -> tuple[bytes, ...]:
     return tuple(keys)
 
 
+def byte_blocks(seed: bytes, data: bytes, size: int) -> tuple[bytes, ...]:
+    """Keys of the full blocks of `size` bytes; a tail shorter than `size` has no key.
+
+    >>> byte_blocks(seed("m", b""), b"onetwo3", 3) == chain(seed("m", b""), [b"one", b"two"])
+    True
+    """
+    return chain(seed, [data[start : start + size] for start in range(0, len(data) - size + 1, size)])
+
+
 def token_blocks(seed: bytes, token_ids: Sequence[int], size: int) -> tuple[bytes, ...]:
     """Keys of the full blocks of `size` token ids; a tail shorter than `size` has no key.
 
