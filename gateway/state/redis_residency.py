@@ -43,7 +43,7 @@ class RedisResidency:
 
     async def held(self, blocks: Sequence[bytes], replicas: Sequence[str]) -> Mapping[str, int]:
         [seen] = await self.look([Prompt(blocks, replicas)])
-        return seen.depths
+        return {**dict.fromkeys(replicas, 0), **seen.depths}
 
     async def learn(self, replica: str, blocks: Sequence[bytes], ttl_s: float, marks: bytes = NO_MARKS) -> None:
         """A long prompt may take the server longer than a request waits; that alone is no failure."""
