@@ -1,17 +1,18 @@
 """One request on a connection of the server's, and its answer: `gateway.request.client.Asker`, over HTTP/1.1."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from gateway.request.head import Head
 from gateway.request.ingress import AsgiEvent
 
-UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-"""No part of a header: a line end would begin another one."""
+FIT = bytes(set(range(256)) - set(b"\x7f") - set(range(32)) | set(b"\t"))
+"""What a header is made of. Anything else is no part of one: a line end would begin another."""
 
-CHUNKS = "transfer-encoding: chunked\r\n"
+LINE_END = b"\r\n"
+CHUNKS = b"transfer-encoding: chunked\r\n"
+CLOSES = b"connection: close\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 BODILESS = frozenset((204, 304))
@@ -22,8 +23,6 @@ class Line(Protocol):
     """The connection that a request came on."""
 
     transport: asyncio.Transport
-    is_full: bool
-    """More was written than the client has read."""
 
     def opening(self, status: int) -> bytes:
         """The first lines of an answer: its status, and what every answer carries."""
@@ -34,7 +33,7 @@ class Line(Protocol):
         ...
 
     async def room(self) -> None:
-        """Wait until it is full no longer, or lost."""
+        """Wait until more may be written, or it is lost."""
         ...
 
     def answered(self) -> None:
@@ -43,8 +42,8 @@ class Line(Protocol):
 
 
 class Caller:
-    """`begun`: the head of the answer is written or about to be; `is_over`: all of it is. `keep_alive`: another request may
-    follow. `knows_chunks`: it speaks HTTP/1.1."""
+    """`has_room` is kept by the connection. `begun`: the head of the answer is written or about to be; `is_over`: all of it
+    is. `keep_alive`: another request may follow. `knows_chunks`: it speaks HTTP/1.1."""
 
     __slots__ = (
         "_carried",
@@ -59,6 +58,7 @@ class Caller:
         "begun",
         "body_bytes",
         "disconnected",
+        "has_room",
         "head",
         "is_over",
         "keep_alive",
@@ -71,6 +71,7 @@ class Caller:
         self.head = head
         self.keep_alive = keep_alive
         self.knows_chunks = head.version != "1.0"
+        self.has_room = True
         self.more_body = True
         self.begun = self.is_over = self.disconnected = self._is_told = self._chunks = False
         self.task: asyncio.Task[None] | None = None
@@ -141,12 +142,8 @@ class Caller:
 
     # What it is told
 
-    @property
-    def has_room(self) -> bool:
-        return not self._line.is_full
-
     async def room(self) -> None:
-        if self._line.is_full and not self.disconnected:
+        if not self.has_room and not self.disconnected:
             await self._line.room()
 
     def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
@@ -154,7 +151,7 @@ class Caller:
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         if not self.disconnected:
-            self._begin(status, f"content-length: {len(body)}\r\n", headers)
+            self._begin(status, b"content-length: %d\r\n" % len(body), headers)
             self._line.transport.write(self._head + body)
             self._complete()
 
@@ -162,7 +159,7 @@ class Caller:
         if not self.disconnected:
             is_framed = "content-length" in headers or status in BODILESS or self.head.method == b"HEAD"
             self._chunks = self.knows_chunks and not is_framed
-            self._begin(status, CHUNKS if self._chunks else "", headers)
+            self._begin(status, CHUNKS if self._chunks else b"", headers)
 
     def write(self, data: bytes, *, more: bool = True) -> None:
         if self.disconnected:
@@ -184,18 +181,17 @@ class Caller:
             self.answer(500, {"content-type": "text/plain; charset=utf-8"}, b"Internal Server Error")
         self._line.transport.close()
 
-    def _begin(self, status: int, framing: str, headers: Mapping[str, str]) -> None:
+    def _begin(self, status: int, framing: bytes, headers: Mapping[str, str]) -> None:
         """Raises ValueError for a value that would be more than one line."""
-        if not "".join(headers.values()).isprintable() and any(map(UNFIT.search, headers.values())):
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()]).encode("latin-1")
+        if lines.translate(None, FIT) != LINE_END * len(headers):
             raise ValueError("a header of the answer holds a control character")
         if "close" in headers.get("connection", ""):
             self.keep_alive = False
         elif not self.keep_alive:
-            framing += "connection: close\r\n"
-        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+            framing += CLOSES
         self.begun = self._is_invited = True
-        opening = self._line.opening(status)
-        self._head = b"%b%b%b\r\n" % (opening, self._carried, (framing + lines).encode("latin-1"))
+        self._head = b"%b%b%b%b\r\n" % (self._line.opening(status), self._carried, framing, lines)
 
     def _complete(self) -> None:
         self.is_over = True

@@ -136,10 +136,15 @@ class BoundedProtocol(asyncio.Protocol):
             latest.keep_alive = False
 
     def pause_writing(self) -> None:
+        """More was written than the client has read."""
         self.is_full, self._has_room = True, asyncio.Event()
+        if self._answering is not None:
+            self._answering.has_room = False
 
     def resume_writing(self) -> None:
         self.is_full = False
+        if self._answering is not None:
+            self._answering.has_room = True
         if self._has_room is not None:
             self._has_room.set()
 
@@ -186,6 +191,7 @@ class BoundedProtocol(asyncio.Protocol):
 
     def _start(self, caller: Caller, attend: Attend) -> None:
         self._answering = caller
+        caller.has_room = not self.is_full
         caller.task = task = self.loop.create_task(attend(caller))
         self._state.tasks.add(task)
         task.add_done_callback(partial(self._attended, caller))

@@ -107,10 +107,13 @@ class StreamEgress:
         self._spoke = False
 
     def take(self, event: Event) -> None:
-        data = self._rendering.render(event)
+        renderer = self._renderer
+        assert renderer is not None
+        data = renderer.render(event)
         if data:
             self._held.append(data)
-        self._spoke = self._spoke or speaks(event)
+        if not self._spoke:
+            self._spoke = speaks(event)
 
     def flush(self) -> bool:
         if self._spoke:

@@ -12,6 +12,8 @@ Headers = Mapping[str, str]
 JSON = "application/json"
 REQUEST_ID = "x-turnout-request-id"
 
+PRINTABLE = bytes(range(ord(" "), ord("~") + 1))
+
 
 def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
@@ -62,12 +64,21 @@ def safe_headers(headers: Headers) -> Headers:
     return {name: one_line(value) for name, value in headers.items()}
 
 
+def is_one_line(text: str) -> bool:
+    """Of printable ASCII.
+
+    >>> is_one_line("p 0.9"), is_one_line("p 0.9\\n"), is_one_line("é")
+    (True, False, False)
+    """
+    return text.isascii() and not text.encode().translate(None, PRINTABLE)
+
+
 def one_line(text: str) -> str:
     r"""Printable ASCII on one line; anything else becomes `?`.
 
     >>> one_line("p 0.9\r\nset-cookie: é")
     'p 0.9??set-cookie: ?'
     """
-    if text.isascii() and text.isprintable():
+    if is_one_line(text):
         return text
     return "".join(letter if " " <= letter <= "~" else "?" for letter in text)

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from servers.plain_client import Socket, chat_body, connected, head
 from servers.running_gateway import one_model, running_gateway
-from upstreams.fake_upstream import fake_upstream
+from upstreams.fake_upstream import fake_upstream, finish_chunk, sse_reply, text_chunk
+
+from gateway.protocol import BoundedProtocol
 
 PATH = b"/v1/chat/completions"
 OWN = re.compile(rb"(date|x-turnout-request-id|vary|access-control-[a-z-]+): [^\r]*\r\n|chatcmpl-\w+|\"created\":\d+")
@@ -121,3 +123,20 @@ async def test_a_look_at_a_page_is_its_head_alone(tmp_path: Path) -> None:
     assert b"content-length: 15\r\n" in looked
     assert read.startswith(b"HTTP/1.1 200 OK\r\n")
     assert read.endswith(b'{"status":"ok"}')
+
+
+async def test_who_reads_late_gets_all_of_a_stream_that_was_held_up_for_it(tmp_path: Path) -> None:
+    pieces = [text_chunk(f"{number}:" + "x" * 60_000) for number in range(200)]
+    reply = sse_reply(*pieces, finish_chunk(), b"data: [DONE]\n\n")
+    async with (
+        fake_upstream(reply) as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.ask(chat_body(stream=True), b"connection: close\r\n")
+        callers = gateway.server.server_state.connections
+        await gateway.until(lambda _: any(line.is_full for line in callers if isinstance(line, BoundedProtocol)))
+        answer = await asyncio.wait_for(client.rest(), 20.0)
+
+    assert [b'"%d:x' % number in answer for number in range(200)] == [True] * 200
+    assert answer.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
