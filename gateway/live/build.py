@@ -123,7 +123,7 @@ class LiveBuilder:
             replica = remote_replica(model, at, key, self._transport)
         except ValueError as error:
             raise BadSettings(f"the model {model.name}: {error}") from None
-        if self._sharing is not None:
+        if self._sharing is not None and self._sharing.work is not None:
             replica.tells = self._sharing.tells
         return replica
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from backends.messages import ChatRequest, Message
+from backends.remote.prompt import LONG_CHARS, imprint_of
 from gateway.state.notes import Notes
 from policies.policy import PROMPT_PREFIX
 
@@ -74,7 +75,7 @@ def keys_of(
     if name:
         key = _digest(salt, b"turnout-named", name.encode("utf-8", "surrogatepass"))
         return (key,), key
-    return history_keys(request.messages, salt) if PROMPT_PREFIX in id_from else None
+    return history_keys(request, salt) if PROMPT_PREFIX in id_from else None
 
 
 def name_of(request: ChatRequest, headers: Mapping[str, str], id_from: Iterable[str]) -> str:
@@ -93,14 +94,14 @@ def name_of(request: ChatRequest, headers: Mapping[str, str], id_from: Iterable[
     return ""
 
 
-def history_keys(messages: Sequence[Message], salt: bytes) -> tuple[Sequence[str], str]:
+def history_keys(request: ChatRequest, salt: bytes) -> tuple[Sequence[str], str]:
     """Keys of the latest turns before, newest first, and of this one, by what was asked then and now. Several, for word may be
     late or not get to the store at all.
 
     An answer that the client begins itself, as the last message, is no turn of its own, and neither is what stands before
     the first words of a user.
     """
-    asked = len(messages)
+    messages, asked = request.messages, len(request.messages)
     while asked and messages[asked - 1].role == "assistant":
         asked -= 1
     answers = answers_in(messages[:asked])[-LOOKS_BACK:]
@@ -109,7 +110,7 @@ def history_keys(messages: Sequence[Message], salt: bytes) -> tuple[Sequence[str
     for at, message in enumerate(messages[:asked]):
         if at in answers:
             before.insert(0, found.copy().hexdigest()[:DIGITS])
-        found.update(_told(message))
+        found.update(_told(message, imprint_of(request, at) if len(message.text) > LONG_CHARS else b""))
     return before, found.hexdigest()[:DIGITS]
 
 
@@ -120,12 +121,14 @@ def answers_in(messages: Sequence[Message]) -> list[int]:
     return [at for at in range(first + 1, len(roles)) if roles[at] == "assistant" != roles[at - 1]]
 
 
-def _told(message: Message) -> bytes:
-    """Everything that tells a message from another; lengths, so that no text can play several."""
-    text = message.text.encode("utf-8", "surrogatepass")
+def _told(message: Message, imprint: bytes) -> bytes:
+    """Everything that tells a message from another, of a long text its imprint; lengths, so that no text can play several, and none
+    an imprint."""
+    text = imprint or message.text.encode("utf-8", "surrogatepass")
     rest = repr((message.tool_call_id, message.token_ids)).encode("utf-8", "surrogatepass")
     calls = msgspec.json.encode(message.tool_calls, order="deterministic") if message.tool_calls else b""
-    counts = (message.role, message.images, message.audio, message.files, len(text), len(rest), len(calls))
+    size = -len(message.text) if imprint else len(text)
+    counts = (message.role, message.images, message.audio, message.files, size, len(rest), len(calls))
     return b"".join((repr(counts).encode(), text, rest, calls))
 
 

@@ -45,7 +45,8 @@ def keys(
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-TEXT = st.text(max_size=6)
+LONG = "a long text " * 400
+TEXT = st.one_of(st.text(max_size=6), st.sampled_from([LONG, LONG + "!"]))
 ROUNDS = st.lists(
     st.one_of(
         st.tuples(TEXT, TEXT).map(lambda said: [answer(said[0]), user(said[1])]),
