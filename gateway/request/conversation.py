@@ -122,7 +122,7 @@ def answers_in(messages: Sequence[Message]) -> list[int]:
 
 
 def _told(message: Message, imprint: bytes) -> bytes:
-    """Everything that tells a message from another, of a long text its imprint; lengths, so that no text can play several, and none
+    """Everything that tells a message from another, of a long text its imprint; lengths, so that no text can play several, nor
     an imprint."""
     text = imprint or message.text.encode("utf-8", "surrogatepass")
     rest = repr((message.tool_call_id, message.token_ids)).encode("utf-8", "surrogatepass")
