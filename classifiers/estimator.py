@@ -19,12 +19,12 @@ from classifiers.glance import Glance, Glances
 from classifiers.heads.inputs import Inputs, read_inputs
 from classifiers.memory import Memory
 from classifiers.numbers import Numbers
-from classifiers.outside import outside, outside_of, places_with_text
+from classifiers.outside import outside, outside_of, with_text
 from classifiers.packing import make_of, pack
 from classifiers.question import Question
 from classifiers.readings import lower, readings
 from classifiers.static import open_static
-from classifiers.text import cut, cut_of, digest
+from classifiers.text import cut, cut_of, name_of
 from classifiers.turns import Chances, prefixes
 from classifiers.underway import Scored, Underway, settled, unready
 from policies.estimates import Calibration, Estimate, Stage, Unsettled
@@ -83,7 +83,7 @@ class Estimator:
         if outside(question):
             return lambda: None
         turn = question.turns[-1]
-        key, make = key_of(question, -1), make_of(self._artefact.manifest.encoder)
+        [key], make = keys_of(Question((turn,), question.names[-1:])), make_of(self._artefact.manifest.encoder)
         if self._vectors.get(key) is None:
             self._score(key, turn)
 
@@ -101,11 +101,11 @@ class Estimator:
 
     def _begin(self, question: Question, unsettled: Unsettled | None) -> Underway:
         """Everything but waiting: what the quick stage says, and the turns that are being embedded."""
-        started, places = self._clock(), places_with_text(question)
-        turns = [question.turns[at] for at in places]
-        if reason := outside_of(question, turns):
+        started, asks = self._clock(), with_text(question)
+        turns = asks.turns
+        if reason := outside_of(asks):
             return Underway(started, reason=reason)
-        keys = [key_of(question, at) for at in places]
+        keys = keys_of(asks)
         glance = self._glances.glance_at(keys, turns) if self._glances and unsettled else None
         if glance is None or unsettled is None:
             return self._ask(Underway(started, keys, tuple(range(len(turns)))), turns)
@@ -202,9 +202,12 @@ class Estimator:
         return dict(zip(self._artefact.manifest.heads, chances, strict=True))
 
 
-def key_of(question: Question, at: int) -> bytes:
-    """What a turn is remembered by."""
-    return (question.names and question.names[at]) or digest(question.turns[at])
+def keys_of(question: Question) -> list[bytes]:
+    """What its turns are remembered by."""
+    names, keys = question.names, []
+    for at, turn in enumerate(question.turns):
+        keys.append((names and names[at]) or name_of(turn))
+    return keys
 
 
 def open_estimator(artefact: Path | None = None, embedder: str | None = None) -> Estimator:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from classifiers.packing import unpack_static
 from classifiers.question import Question
 from classifiers.static import open_static
 from classifiers.turns import MAX_TURNS
+from policies.affinity.imprint import imprint
 
 EASY, HARD = "say hello to everyone", "prove the theorem by induction"
 
@@ -160,15 +162,28 @@ async def test_numbers_for_a_log_hold_the_static_vector_too(trained: Artefact, e
     assert np.allclose(static[0], open_static().vector(EASY), atol=1e-3)
 
 
-async def test_a_turn_that_has_a_name_is_known_by_it_and_another_of_another_name_is_not(trained: Artefact, embedder):
+async def test_a_turn_is_known_again_by_its_name_whether_its_caller_reckoned_it_or_not(trained: Artefact, embedder):
     counting = embedder()
     estimator = Estimator(trained, counting)
+    names = tuple(imprint(turn) for turn in (EASY, HARD))
 
-    named = await estimator.estimate(Question((EASY, HARD), (b"one", b"")), within_s=5)
-    again = await estimator.estimate(Question((EASY, HARD), (b"one", b"")), within_s=5)
+    named = await estimator.estimate(Question((EASY, HARD), (names[0], b"")), within_s=5)
     bare = await estimator.estimate(Question((EASY, HARD)), within_s=5)
-    swapped = await estimator.estimate(Question((HARD, EASY), (b"two", b"one")), within_s=5)
+    swapped = await estimator.estimate(Question((HARD, EASY), names[::-1]), within_s=5)
 
-    assert (again.p_good, again.earlier) == (bare.p_good, bare.earlier) == (named.p_good, named.earlier)
+    assert (named.p_good, named.earlier) == (bare.p_good, bare.earlier)
     assert swapped.p_good != named.p_good
-    assert counting.asked == [EASY, HARD, EASY, HARD]
+    assert counting.asked == [EASY, HARD]
+
+
+async def test_a_name_stays_with_its_turn_where_others_have_no_text_or_are_too_long_ago(trained: Artefact, embedder):
+    turns = (HARD, " ", *(f"{EASY} {at}" for at in range(MAX_TURNS)))
+    named = Question(turns, tuple(imprint(turn) if at % 2 else b"" for at, turn in enumerate(turns)))
+    estimator = Estimator(trained, embedder())
+
+    found, bare = [await estimator.estimate(asked, within_s=5) for asked in (named, Question(turns))]
+
+    assert (found.p_good, found.earlier) == (bare.p_good, bare.earlier)
+    assert found == msgspec.structs.replace(
+        await Estimator(trained, embedder()).estimate(Question(turns[2:]), within_s=5), took_us=found.took_us
+    )
