@@ -174,7 +174,8 @@ class BoundedProtocol(asyncio.Protocol):
         if caller is not None:
             caller.ended()
         if self._answering is None:
-            self._rest()
+            self._rests = True
+            self._deadline.within(REST_S)
 
     # An answer: who gives it, and what comes after it
 
@@ -221,11 +222,8 @@ class BoundedProtocol(asyncio.Protocol):
         elif not self._reader.awaits_head:
             self._deadline.within(self.limits.body_read_s)
         elif not self._deadline.is_set:
-            self._rest()
-
-    def _rest(self) -> None:
-        self._rests = True
-        self._deadline.within(REST_S)
+            self._rests = True
+            self._deadline.within(REST_S)
 
     def opening(self, status: int) -> bytes:
         openings, carried = self.openings, self._state.default_headers

@@ -14,9 +14,7 @@ class OpenAIChat:
     name = "openai_chat"
     path = "/v1/chat/completions"
     keep_alive = KEEP_ALIVE
-
-    def read(self, raw: bytes) -> ChatRequest:
-        return read_chat(raw)
+    read = staticmethod(read_chat)
 
     def stream(self, request: ChatRequest, model: str, request_id: str, created: int) -> Renderer:
         return Renderer(request, model, answer_id(request_id), created)

@@ -14,8 +14,6 @@ from backends.messages import ChatRequest, Message, Sampling, SamplingChoice, To
 
 _DECODER = msgspec.json.Decoder(Body)
 _SEED_MASK = (1 << 63) - 1
-_PLAIN = Sampling()
-_NOTHING_STATED = (None,) * 10
 _LEFT_OPEN: Mapping[tuple[bool, bool], frozenset[SamplingChoice]] = {
     (True, True): frozenset(("temperature", "top_p")),
     (True, False): frozenset(("temperature",)),
@@ -129,26 +127,10 @@ def _response_format(value: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def _sampling(body: Body) -> Sampling:
-    stated = (
-        body.temperature,
-        body.top_p,
-        body.top_k,
-        body.min_p,
-        body.seed,
-        body.presence_penalty,
-        body.frequency_penalty,
-        body.repetition_penalty,
-        body.logit_bias,
-        body.logprobs,
-    )
-    return _PLAIN if stated == _NOTHING_STATED else _stated(body)
-
-
-def _stated(body: Body) -> Sampling:
     return Sampling(
-        temperature=_PLAIN.temperature if body.temperature is None else body.temperature,
-        top_p=_PLAIN.top_p if body.top_p is None else body.top_p,
-        top_k=max(body.top_k or 0, 0),
+        temperature=1.0 if body.temperature is None else body.temperature,
+        top_p=1.0 if body.top_p is None else body.top_p,
+        top_k=0 if body.top_k is None or body.top_k < 0 else body.top_k,
         min_p=body.min_p or 0.0,
         seed=None if body.seed is None else body.seed & _SEED_MASK,
         presence_penalty=body.presence_penalty or 0.0,
