@@ -11,6 +11,7 @@ from classifiers.appeals import without_appeals
 from classifiers.artefact import Artefact
 from classifiers.encoder import Vectors
 from classifiers.heads.inputs import Inputs
+from classifiers.languages import is_of, language
 from classifiers.lexicon import GROUPS
 from classifiers.oddness import Odd, Oddness
 from classifiers.outside import outside
@@ -20,6 +21,7 @@ from classifiers.spelling import look
 from classifiers.stages import MISS, nearest
 
 _OPENING_TOKENS = 2
+_STRANGE_LETTERS = 2.0  # nats: fewer than one training text in seven has letters that are as odd
 _ASKS = QUESTION | ORDERS | GROUPS["greeting"] | {"good", "yep", "yeah"}
 
 
@@ -27,17 +29,37 @@ def doubt(opened: Artefact, asked: str, vector: Vectors) -> str:
     """Why the estimate of a turn that asks this, and has this vector, isn't to be trusted; or ""."""
     if opened.stages is None:
         return ""
-    if (odd := oddly_written(opened.stages.odd, asked)) is not None:
-        return f"written like nothing it was trained on ({odd.aspect}, {exp(-odd.much):.1g} of its texts)"
+    if (why := oddly_written(opened.stages.odd, asked)) is not None:
+        return why
     alike = float(nearest(opened.blend.members).likeness(vector[None, :])[0])
     least = f"likeness {alike:.2f}, {opened.stages.least:.2f} is the least"
     return "" if alike >= opened.stages.least else f"unlike anything it was trained on ({least})"
 
 
-def oddly_written(written: Oddness | None, asked: str) -> Odd | None:
+def oddly_written(written: Oddness | None, asked: str) -> str | None:
+    """Why what is written so can't be judged by this artefact."""
+    if written is None:
+        return None
+    if (odd := oddly_spelled(written, asked)) is not None:
+        return f"written like nothing it was trained on ({odd.aspect}, {exp(-odd.much):.1g} of its texts)"
+    name = another_language(written, asked)
+    return f"in {name}, and it was trained on little that is spelled so" if name else None
+
+
+def another_language(written: Oddness, asked: str) -> str:
+    """In which it is, by its small words; "" where training texts have such letters too, and where an English word opens it
+    that asks for something of what is in another language."""
+    name = language(asked)
+    if not name or written.letters(look(asked)) < _STRANGE_LETTERS:
+        return ""
+    opens = _opening(asked).lower().split()
+    return name if not opens or is_of(name, opens[0]) else ""
+
+
+def oddly_spelled(written: Oddness, asked: str) -> Odd | None:
     """In which way it is odd. Not where it opens with a question, an order or a greeting in usual letters: then junk behind it,
     a log or another language, is what it asks about, or should buy nothing."""
-    if written is None or not written.may_be_odd(seen := look(asked)) or (odd := written.of(seen)).much <= written.most:
+    if not written.may_be_odd(seen := look(asked)) or (odd := written.of(seen)).much <= written.most:
         return None
     return None if (opening := _opening(asked)) and written.of(look(opening)).much <= written.most else odd
 

@@ -54,6 +54,10 @@ class Oddness:
         at = int(np.argmax(much))
         return Odd(float(much[at]), ASPECTS[at])
 
+    def letters(self, look: Look) -> float:
+        """How odd its letters alone are."""
+        return float(self._surprise(Spelled((look,)))[0, 0])
+
     def may_be_odd(self, look: Look) -> bool:
         """Whether any number of it is beyond what one training text in five hundred reaches: no others are odd. Some 10 us."""
         flat, few, usual = self.nats.reshape(-1), _FEW.tolist(), self.usual.tolist()

@@ -6,6 +6,7 @@ from blind_appeals import TASKS
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_texts import LOOKED_AT, UNSEEN
+from other_languages import ENGLISH, OTHER
 from test_classifier_shipped import EASY, HARD
 
 from classifiers import artefact, oddness
@@ -82,8 +83,8 @@ def share_told(texts: dict[str, tuple[str, ...]]) -> float:
 
 
 def test_the_shipped_artefact_tells_junk_logs_code_and_other_languages_and_trusts_itself_with_questions() -> None:
-    assert share_told(LOOKED_AT) >= 0.72
-    assert share_told(UNSEEN) >= 0.68
+    assert share_told(LOOKED_AT) >= 0.85
+    assert share_told(UNSEEN) >= 0.8
     assert share_told({"plain": (*EASY, *HARD, *map(" ".join, TASKS))}) == 0.0
 
 
@@ -95,3 +96,19 @@ def test_junk_behind_a_question_does_not_make_it_odd(kind: str) -> None:
     for junk in LOOKED_AT[kind]:
         assert oddly_written(odd.odd, f"What is the capital of France? {junk}") is None
         assert oddly_written(odd.odd, f"hi there {junk}") is None
+
+
+def test_other_languages_are_told_by_their_small_words_and_english_that_quotes_them_is_not() -> None:
+    assert share_told(OTHER) >= 0.95
+    assert share_told({"english": ENGLISH}) == 0.0
+
+
+def test_who_was_trained_on_other_languages_judges_them() -> None:
+    """Which of them are unusual is told by the letters of training texts: fewer than one in seven has such."""
+    texts = [text for kind in OTHER.values() for text in kind]
+    theirs = oddness.fit(spell(texts), np.ones(len(texts)))
+
+    refused = [[oddly_written(made, text) is not None for text in texts] for made in (theirs, learned())]
+
+    assert np.mean(refused[0]) <= 1 / 7
+    assert np.mean(refused[1]) >= 1 / 2
