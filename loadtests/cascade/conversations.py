@@ -34,7 +34,7 @@ from policies.language.load import load_policy
 from policies.policy import ID_FROM, Choose, Policy
 from policies.snapshot import Snapshot
 from policies.steering.helm import Helm, turn
-from policies.steering.sight import Decided, sights
+from policies.steering.sight import Decided, may_escalate, sights
 from policies.steering.steer import EVERY
 
 RULES = """
@@ -90,7 +90,10 @@ class Process:
         [route] = self.policy.routes
         assert isinstance(route.choose, Choose)
         fresh = sights(self.policy, route, route.choose, self._seen)
-        self._helm, line = turn(self._helm, route.choose, fresh, now=time.time(), remember_s=self.policy.remember_s)
+        at_most, now = may_escalate(self.policy, route), time.time()
+        self._helm, line = turn(
+            self._helm, route.choose, fresh, now=now, remember_s=self.policy.remember_s, at_most=at_most
+        )
         self._seen, self.policy = [], self.policy.redrawn({route.name: line})
 
 
