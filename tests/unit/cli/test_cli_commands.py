@@ -63,15 +63,15 @@ def test_a_policy_that_is_not_there_is_named_with_code_2(run, tmp_path, command)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("variable", "said"),
     [
-        ("TURNOUT_CORS_ORIGINS", "https://a.example", "cors_origins"),
-        ("TURNOUT_LIMITS", "many", "JSON"),
-        ("TURNOUT_TELEMETRY__TRACE", "otlp", "setting telemetry.trace"),
+        (("TURNOUT_CORS_ORIGINS", "https://a.example"), "cors_origins"),
+        (("TURNOUT_LIMITS", "many"), "JSON"),
+        (("TURNOUT_TELEMETRY__TRACE", "otlp"), "setting telemetry.trace"),
     ],
 )
-def test_a_variable_that_makes_no_sense_is_named(run, policy, name, value, said, monkeypatch):
-    monkeypatch.setenv(name, value)
+def test_a_variable_that_makes_no_sense_is_named(run, policy, variable, said, monkeypatch):
+    monkeypatch.setenv(*variable)
 
     result = run("serve", policy, "--port", "0")
 
