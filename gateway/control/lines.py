@@ -29,11 +29,12 @@ from policies.steering.steer import EVERY, realised
 log = logging.getLogger("turnout.policy")
 
 PAUSE_S = 0.1
+"""Between two looks, of LIGHT_S of the processor or less."""
 
-SHARE = 0.01
-"""Of the processor that looks take at most, as long as a pause for that is no longer than LONGEST_PAUSE_S."""
+LIGHT_S = 0.002
+"""Longer looks have a pause that is as many times as long, MOST_TIMES at most: they take 2 % of a processor."""
 
-LONGEST_PAUSE_S = 1.0
+MOST_TIMES = 10
 
 MOST_A_LOOK = 100
 """Requests of a route that one look takes in, of those that were decided and of those that were settled: the newest. Where
@@ -148,10 +149,10 @@ def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
 
 def pause_after(took_s: float, pause_s: float) -> float:
     """
-    >>> pause_after(0.001, 0.1), pause_after(0.002, 0.1), pause_after(1.0, 0.1)
-    (0.1, 0.2, 1.0)
+    >>> pause_after(0.001, 0.1), pause_after(0.004, 0.1), pause_after(1.0, 0.1), pause_after(1.0, 0.0)
+    (0.1, 0.2, 1.0, 0.0)
     """
-    return max(pause_s, min(took_s / SHARE, LONGEST_PAUSE_S))
+    return pause_s * min(max(1.0, took_s / LIGHT_S), MOST_TIMES)
 
 
 def timed(policy: Policy, helms: Mapping[str, Helm], batch: Batch, now: float) -> tuple[Mapping[str, Turned], float]:
