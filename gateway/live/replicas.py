@@ -107,27 +107,25 @@ class Replica:
     def standing(self) -> ReplicaState:
         """Its state for a prompt of which nothing is there. The same value again as long as nothing has happened to it, and
         time alone changes nothing."""
-        upstream, trust = self.upstream, self.trust
-        if upstream is None or self.lacks or self.with_others is not None:
-            own = self._own_word()
-        else:
-            own = upstream.load()
+        own, trust = self._own_word(), self.trust
         if self._standing is not None and own is self._stood_by and trust.is_at_ease:
             return self._standing
         now, prefills = self.clock(), self.prefills
         done = self.computed(now) if prefills.tokens_per_s else 0
         running, queued, active = self._amounts(own, now, done)
+        rests = "" if trust.is_at_ease or not own.ready else trust.why_out()
         state = ReplicaState(
             replica=self.name,
             ready=own.ready,
             why_not=own.why_not,
-            rests="" if trust.is_at_ease or not own.ready else trust.why_out(),
+            rests=rests,
             queued_tokens=queued,
             running=running,
             active_tokens=active,
             prefill_tokens_per_s=prefills.tokens_per_s,
         )
-        stays = self.others.work is NO_WORK and (not prefills.tokens_per_s or done == prefills.oldest_tokens)
+        is_done = not prefills.tokens_per_s or done == prefills.oldest_tokens
+        stays = not rests and self.others.work is NO_WORK and is_done
         self._standing, self._stood_by = (state, own) if stays else (None, None)
         return state
 

@@ -117,7 +117,7 @@ def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -
         if not (replica.trust.is_at_ease and state.ready):
             all_at_ease = False
         states.append(state)
-    if all_at_ease or len(group) == 1:
+    if all_at_ease:
         return tuple(states)
     return eased(tuple(states), tuple([replica.trust.share(states[at].ready) for at, replica in enumerate(group)]))
 

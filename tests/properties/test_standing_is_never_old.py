@@ -201,3 +201,38 @@ def test_what_waits_is_computed_from_look_to_look_and_stands_when_it_is_done() -
 
     assert [state.queued_tokens for state in seen] == [4_000, 3_000, 1_000, 0, 0]
     assert seen[3] is seen[4]
+
+
+def test_who_ceases_to_rest_in_the_middle_of_a_look_is_not_at_rest_for_ever() -> None:
+    """The clock goes on while it is looked at: a hundredth of a second each time that it is read."""
+    for early in range(1, 20):
+        fleet = Creeping()
+        fleet.replicas[0].trust.full(5.0)
+        fleet.now += 5.0 - early / 100
+        take_snapshot(fleet.live, {}, {}, fleet.world)
+        fleet.now += 100
+
+        states = take_snapshot(fleet.live, {}, {}, fleet.world).replicas["m"]
+
+        assert [state.rests for state in states] == ["", "", ""], early
+
+
+def test_who_is_alone_is_at_ease_again_when_it_has_rested() -> None:
+    fleet = Fleet()
+    live = Live(POLICY, {"alone": fleet.replicas[:1]})
+    fleet.replicas[0].trust.full(5.0)
+    take_snapshot(live, {}, {}, fleet.world)
+    fleet.now += 100
+
+    states = [take_snapshot(live, {}, {}, fleet.world).replicas["alone"][0] for _ in range(3)]
+
+    assert states[1] is states[2]
+
+
+@dataclass
+class Creeping(Fleet):
+    """Time passes with each look at it."""
+
+    def clock(self) -> float:
+        self.now += 0.01
+        return self.now
