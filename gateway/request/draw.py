@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from backends.messages import ChatRequest, Message
-from backends.remote.prompt import imprint_of
+from backends.remote.prompt import LONG_CHARS, imprint_of
 from policies.affinity.imprint import Remembered
-
-LONG_CHARS = 4_096
-"""Openings above this are remembered, for they come with every turn."""
 
 Form = tuple[str, int, int, int, tuple[int, ...]]
 """Of a message all but its text."""
 
 _DRAWS: Remembered[tuple[bytes, tuple[tuple[Form, bytes], ...]], float] = Remembered(8_192)
-"""By the tenant's salt, and of each message its form and the imprint of its text."""
+"""Long openings, for they come with every turn: by the tenant's salt, and of each message its form and the imprint of its
+text."""
 
 
 def draw_of(request: ChatRequest, salt: bytes) -> float:

@@ -36,7 +36,7 @@ async def drive(job: Drive) -> None:
         while progress.step is not None:
             outcome = await perform(progress, progress.step, job)
             progress = advance(progress, outcome)
-            if progress.step is not None and progress.retries and not job.may_ask_again():
+            if progress.retries and not job.may_ask_again():
                 break
     finally:
         if job.head_start is not None:
@@ -59,18 +59,18 @@ async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
     """One attempt: bytes move here and nowhere else. The replica is claimed before the first await. Whatever happens, the
     attempt ends and enters the books."""
     job.stands_in = None
-    trial = begun(call, job)
+    trial, fault = begun(call, job), None
     try:
         if job.head_start is not None:
             await job.head_start.aclose()
             job.head_start = None
-        if progress.hold is not None and (hold := progress.holds) is not None:
+        if (hold := progress.holds) is not None:
             hold_back(trial, hold, job)
         job.announce(call, trial.prepared)
         await relay(trial, job)
     except UpstreamError as error:
+        fault = error
         await trial.attempt.end(error.kind, trial.tally.best_usage)
-        return await failed(job.came_to(call), error, job)
     finally:
         book(trial.call, job, trial.tally)
         if trial.coming is not None:
@@ -79,6 +79,8 @@ async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
             await trial.attempt.end("cancelled", trial.tally.best_usage)
         if trial.second is not None:
             await heard_out(trial.second, job)
+    if fault is not None:
+        return await failed(job.came_to(call), fault, job)
     return ANSWERED if job.cascade is None else await concluded(job.cascade, call, trial)
 
 

@@ -24,7 +24,7 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Contain
     readers, most = [], LONG_DIGEST_BYTES
     for model in live.asked(request.model):
         group = live.groups[model]
-        if group.reads and model not in unable and (reader := group.reader) is not None:
+        if model not in unable and (reader := group.reader) is not None:
             readers.append(reader)
             if group.tokenises:
                 most = LONG_PROMPT_BYTES
@@ -39,11 +39,14 @@ def _prepare(readers: Sequence[Replica], request: ChatRequest, salt: bytes) -> d
     prepared: dict[str, Prepared] = {}
     shared: dict[Hashable, Prepared] = {}
     for replica in readers:
-        measured = None if replica.reads_as is None else shared.get(replica.reads_as)
+        alike = replica.reads_as
+        measured = None if alike is None else shared.get(alike)
         if measured is None:
             try:
-                measured = shared[replica.reads_as] = opened(replica).prepare(request, salt)
+                measured = opened(replica).prepare(request, salt)
             except UpstreamError:
                 continue
+            if alike is not None:
+                shared[alike] = measured
         prepared[replica.model] = measured
     return prepared

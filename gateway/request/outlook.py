@@ -35,7 +35,7 @@ class Outlook:
         prepared: Mapping[str, Prepared],
         seen: Mapping[str, Seen],
         world: World,
-        draw: float = 0.0,
+        draw: float,
         forced: Mapping[str, str],
         ramps: Ramps,
     ) -> None:

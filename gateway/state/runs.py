@@ -17,7 +17,7 @@ class Run(msgspec.Struct, gc=False):
 
 
 class Runs:
-    """A tree of prefixes, and the order in which runs were written down last.
+    """A tree of prefixes (a radix tree: Morrison, PATRICIA, 1968), and the order in which runs were written down last.
 
     A key stands for its block and all before it, so two prompts that share a key share the run up to it: comparing one key
     compares all. Of two runs the deeper one is always the older one, so that of one prompt the tail goes first. A run

@@ -105,7 +105,7 @@ def _beyond(weight: float, bill: Bill) -> Row | None:
 
 def fitted(rows: Iterable[Row], taken: tuple[float, float], firm: float) -> tuple[float, float]:
     """Level and slope in the doubt by least squares, drawn to what is `taken` for them as if `firm` bills had said that level,
-    and FIRM that slope.
+    and FIRM that slope (ridge regression: Hoerl and Kennard, 1970).
 
     >>> fitted([], (0.5, 0.25), 1.0)
     (0.5, 0.25)

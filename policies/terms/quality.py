@@ -20,13 +20,7 @@ def loss(rates: Rates, p_good: float | None) -> float:
 
 def losses(rates: Rates, chance: Mapping[str, float] | None) -> Mapping[str, float]:
     """The same by model; nothing without an estimate."""
-    if chance is None:
-        return NO_LOSSES
-    bad_answer = rates.bad_answer
-    found: dict[str, float] = {}
-    for model, p_good in chance.items():
-        found[model] = bad_answer * (1 - p_good)
-    return found
+    return NO_LOSSES if chance is None else {model: loss(rates, p_good) for model, p_good in chance.items()}
 
 
 def quality(rates: Rates, p_good: float | None) -> Cost:
