@@ -12,7 +12,9 @@ from classifiers.appeal_words import ADDRESS, GREETS, STARTS
 from classifiers.sense import content, open_sense
 
 _END_CHARS = 4096  # of a long text only so much at either end is looked at
-_OPTION = re.compile(r"^\s*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
+OPTION = re.compile(r"^[^\S\n]*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
+"""Of several to choose from. It does not look beyond its line, or empty lines would each be read to their end."""
+
 _LATEX = ("$", "\\[", "\\(", "\\begin")
 _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 
@@ -45,7 +47,7 @@ def without_appeals(text: str) -> str:
 
 def _asked(text: str) -> tuple[int, int]:
     """Where the text begins and ends without appeals."""
-    if len(_OPTION.findall(text)) > 1:
+    if len(OPTION.findall(text)) > 1:
         return 0, len(text)
     tokens = Tokens(text)
     many = len(tokens)

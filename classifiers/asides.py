@@ -27,7 +27,7 @@ _EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
 _LEARNED = (GROUPS["proof"] | GROUPS["systems"] | GROUPS["maths_noun"] | FORM) - _EVERYDAY
 _ENDS_LEARNED = re.compile(
     r"\w{2}(?:ology|ologists?|ometry|ometers|ometric|graphers?|ics|icists?|ysis|ebras?|orems?|morphic|morphism|otopy|calculus|"
-    r"maticians?|theoretic|theorists?|ability|ibility|isability|lemma|tivity|[sz]ation|utation|ification|ption)$"
+    r"maticians?|theoretic|theorists?|ability|ibility|lemma|tivity|[sz]ation|utation|ification|ption)$"
 )
 _LITTLE = frozenset(("short", "brief", "quick", "little"))
 _MINE, _YOURS = frozenset(("my", "our", "i", "we")), frozenset(("you", "your"))

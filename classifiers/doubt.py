@@ -21,6 +21,7 @@ from classifiers.spelling import look
 from classifiers.stages import MISS, nearest
 
 _OPENING_TOKENS = 2
+_OPENING_CHARS = 4_096  # in which so many stand, or what is none
 _STRANGE_LETTERS = 2.0  # nats: fewer than one training text in seven has letters that are as odd
 _ASKS = QUESTION | ORDERS | GROUPS["greeting"] | {"good", "yep", "yeah"}
 
@@ -66,7 +67,7 @@ def oddly_spelled(written: Oddness, asked: str) -> Odd | None:
 
 def _opening(asked: str) -> str:
     """Its first words up to the first strange one, where they ask for something; or ""."""
-    tokens = Tokens(asked)
+    tokens = Tokens(asked[:_OPENING_CHARS])
     end = next((at for at in range(min(len(tokens), _OPENING_TOKENS)) if tokens[at].kind == "strange"), len(tokens))
     end = min(end, _OPENING_TOKENS)
     words = (tokens[at].word for at in range(end))

@@ -106,7 +106,7 @@ class Estimator:
         if reason := outside_of(asks):
             return Underway(started, reason=reason)
         keys = keys_of(asks)
-        glance = self._glances.glance_at(keys, turns) if self._glances and unsettled else None
+        glance = self._glances.glance(keys, turns) if self._glances and unsettled else None
         if glance is None or unsettled is None:
             return self._ask(Underway(started, keys, tuple(range(len(turns)))), turns)
         unclear = tuple(unsettled(glance.span))

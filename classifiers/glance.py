@@ -14,7 +14,7 @@ from classifiers.memory import Memory
 from classifiers.oddness import Oddness
 from classifiers.readings import lower, readings
 from classifiers.static import StaticEmbedder
-from classifiers.text import cut_of, name_of
+from classifiers.text import cut_of
 from classifiers.turns import Chances, prefixes
 from policies.estimates import Ends, Estimate, Span
 
@@ -50,11 +50,8 @@ class Glances:
         self._seen: Memory[Glimpse] = Memory(most)
         self._whole: Memory[Glance] = Memory(REMEMBERED_CONVERSATIONS)
 
-    def glance(self, turns: Sequence[str]) -> Glance:
-        return self.glance_at([name_of(turn) for turn in turns], turns)
-
-    def glance_at(self, keys: Sequence[bytes], turns: Sequence[str]) -> Glance:
-        """The same where it is known what the turns are remembered by."""
+    def glance(self, keys: Sequence[bytes], turns: Sequence[str]) -> Glance:
+        """Of turns that are remembered by these keys."""
         whole = b"".join(keys)
         found = self._whole.get(whole)
         if found is None:

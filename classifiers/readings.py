@@ -11,7 +11,7 @@ import numpy as np
 
 from classifiers.appeal_tokens import Token, Tokens
 from classifiers.appeal_words import ADDRESS, APPEAL, GREETS, PLAIN
-from classifiers.appeals import without_appeals
+from classifiers.appeals import OPTION, without_appeals
 from classifiers.asides import may_have_aside, without_middle, without_opening
 from classifiers.clauses import clause, may_have_clause
 from classifiers.heads.inputs import Floats
@@ -33,7 +33,6 @@ from classifiers.reading_words import (
 from classifiers.sense import content
 
 _MOST_CHARS = 1024  # in more than this a sentence weighs little
-_OPTION = re.compile(r"^\s*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
 _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 _MARKED_UP = re.compile(r"```|\"\"\"|'''|[$\\\\]")
 _TWO = re.compile(r"[.!?…][*'\")\]}>]*\s+\S|\n\s*\S|\w\s+[A-Z][a-z]")  # where a second sentence may begin
@@ -60,7 +59,7 @@ def readings(turn: str) -> tuple[str, ...]:
 def alone(asked: str) -> str:
     """A core without what stands before a light question, or within it."""
     found = core(asked)
-    if len(found) > _MOST_CHARS or "```" in found or not may_have_aside(found) or len(_OPTION.findall(found)) > 1:
+    if len(found) > _MOST_CHARS or "```" in found or not may_have_aside(found) or len(OPTION.findall(found)) > 1:
         return found
     return without_middle(core(without_opening(found)))
 
@@ -79,7 +78,7 @@ def core(asked: str) -> str:
     >>> core("Sort the names. Then prove that no sort is faster.")
     'Sort the names. Then prove that no sort is faster.'
     """
-    if len(asked) > _MOST_CHARS or len(_OPTION.findall(asked)) > 1:
+    if len(asked) > _MOST_CHARS or len(OPTION.findall(asked)) > 1:
         return asked
     if _STRANGE.search(asked) and (before := _before_junk(Tokens(asked))):
         return before

@@ -1,4 +1,4 @@
-"""The text an encoder sees of a turn, and the digest that names it in every cache."""
+"""The text an encoder sees of a turn, and the digests that name it: `digest` in files, `name_of` in a process."""
 
 import hashlib
 

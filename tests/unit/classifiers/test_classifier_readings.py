@@ -1,5 +1,6 @@
 """A turn is read as it is and without what asks nothing at its ends; of both readings the lower one counts."""
 
+import re
 from concurrent.futures import Future
 from itertools import permutations
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from test_classifier_shipped import EASY, HARD
 
 from classifiers import artefact
+from classifiers.appeals import OPTION
 from classifiers.artefact import Artefact
 from classifiers.embed import after_all
 from classifiers.estimator import Estimator
@@ -192,3 +194,17 @@ def test_a_greeting_that_was_cut_off_before_a_demand_is_a_reading():
 )
 def test_who_greets_or_asks_for_help_and_tells_what_is_wrong_is_read_whole(text: str):
     assert readings(text) == (text,)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["A) one", "(b. two", " C. three", "answer: x", "", " ", "\t", "\r", "what", "D."]), max_size=12
+    )
+)
+def test_options_are_counted_as_they_were_when_empty_lines_before_them_were_read_too(lines: list[str]) -> None:
+    """The pattern that read them took a time that grew with the square of empty lines."""
+    slow = re.compile(r"^\s*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
+
+    text = "\n".join(lines)
+
+    assert len(OPTION.findall(text)) == len(slow.findall(text))

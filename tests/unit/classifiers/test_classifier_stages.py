@@ -1,6 +1,7 @@
 """The quick stage and what is familiar: bounds that hold as often as they promise, and turns that need no encoder."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,13 +15,14 @@ from classifiers import artefact
 from classifiers.artefact import Artefact, ArtefactRefused
 from classifiers.conformal import lower_bound, upper_bound
 from classifiers.estimator import Estimator
-from classifiers.glance import Glances
+from classifiers.glance import Glance, Glances
 from classifiers.heads.inputs import Inputs, Targets, read_inputs
 from classifiers.learn import Learned, learn
 from classifiers.question import Question
 from classifiers.readings import readings
 from classifiers.stages import LEVEL, beside, fit_locally, static_inputs
 from classifiers.static import open_static
+from classifiers.text import name_of
 from classifiers.tiered import Gains, measure_tiered
 from policies.estimates import Span
 
@@ -147,13 +149,17 @@ def test_an_artefact_that_was_trained_beside_another_static_table_is_refused(sta
         artefact.load(other)
 
 
+def glanced(glances: Glances, turns: Sequence[str]) -> Glance:
+    return glances.glance([name_of(turn) for turn in turns], turns)
+
+
 def test_a_turn_that_is_read_twice_has_the_lower_ends_of_both_readings(staged: Path):
     opened = artefact.load(staged)
     assert opened.stages is not None
     both = ("What is the capital of France? The committee consists of logicians.", "What is the capital of France?")
     assert readings(both[0]) == both
 
-    found = Glances(opened, open_static(), 10).glance([both[0]])
+    found = glanced(Glances(opened, open_static(), 10), [both[0]])
 
     inputs = read_inputs(both, np.zeros((2, 384), np.float32))
     ends = [opened.blend.scale.apply(rows) for rows in opened.stages.quick.ends(static_inputs(both, inputs))]
@@ -166,13 +172,13 @@ def test_a_conversation_that_was_looked_at_before_is_told_apart_from_any_other(s
     glances = Glances(artefact.load(staged), open_static(), 10)
     one, other = "What is 2 + 2?", "Prove that there are infinitely many primes."
 
-    before = glances.glance([one, other])
+    before = glanced(glances, [one, other])
 
-    assert glances.glance([one, other]) is before
+    assert glanced(glances, [one, other]) is before
     fresh = Glances(artefact.load(staged), open_static(), 10)
     for turns in ([one], [other], [other, one], [one + other], [one, other, one], [one, other]):
-        assert glances.glance(turns) == fresh.glance(turns)
-    assert before != glances.glance([other, one])
+        assert glanced(glances, turns) == glanced(fresh, turns)
+    assert before != glanced(glances, [other, one])
 
 
 def open_at(*places: int):
