@@ -60,8 +60,10 @@ class DrainingServer(uvicorn.Server):
             waiting.cancel()
 
     async def shutdown(self, sockets: list[socket] | None = None) -> None:
-        await super().shutdown(sockets)
-        self._at_end()
+        try:
+            await super().shutdown(sockets)
+        finally:
+            self._at_end()
 
     async def _exit_when_empty(self) -> None:
         await self._door.closed()

@@ -36,7 +36,7 @@ from policies.policy import Policy
 from policies.shadows.plan import names_of
 
 RESIDENT_BLOCKS = 100_000
-"""Prefix blocks remembered in this process, of 60 bytes where prompts are long and 480 where each is one block: mostly 10 to 20
+"""Prefix blocks remembered in this process, of 60 bytes where prompts are long and 510 where each is one block: mostly 10 to 20
 MB when full."""
 
 

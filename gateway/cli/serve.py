@@ -123,9 +123,10 @@ def run_server(given: dict[str, object]) -> None:
 
 
 def told(fault: "ErrorDetails") -> str:
-    """A setting's fault in a line; one of a variable that is no JSON names the field in its message."""
-    where = ".".join(map(str, fault["loc"]))
-    return f"setting {where}: {fault['msg']}" if where else f"settings: {fault['msg']}; lists and groups are JSON"
+    """A setting's fault in a line; what is of several, or of a variable that is no JSON, names them in its message."""
+    where, message = ".".join(map(str, fault["loc"])), fault["msg"]
+    hint = "; lists and groups are JSON" if "error parsing value" in message else ""
+    return f"setting {where}: {message}" if where else f"settings: {message}{hint}"
 
 
 def refuse_taken_port(host: str, port: int, otherwise: str) -> None:

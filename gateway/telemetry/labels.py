@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection, Iterable
+from typing import get_args
 
 from gateway.telemetry import words
-from gateway.telemetry.metric import Label
+from gateway.telemetry.metric import Label, OfPolicy
 
 PLACE = re.compile(r"[\w.:\[\]-]{1,200}")
 
@@ -14,19 +15,17 @@ MAX_NAMES = 100
 MAX_REPLICAS = 200
 """Replicas that get labels of their own, in the order in which they were first asked; the others count as `other`."""
 
-SETS = ("routes", "models", "replicas", "experiments", "variants", "shadows", "budgets")
-
 
 class Labels:
     """Names of earlier policies stay known, so counters never run backwards."""
 
     def __init__(self) -> None:
-        self._known: dict[str, set[str]] = {kind: set() for kind in SETS}
+        self._known: dict[str, set[str]] = {kind: set() for kind in get_args(OfPolicy)}
         self._known["routes"].add(words.NONE)
         self._known["models"].add(words.NONE)
 
     def learn(self, kind: str, fresh: Iterable[str]) -> None:
-        """Names of a policy that came into force, of one of SETS."""
+        """Names of a policy that came into force."""
         known = self._known[kind]
         room = MAX_NAMES - len(known)
         known.update([name for name in fresh if name not in known][:room])

@@ -38,10 +38,6 @@ class RequestLog:
         self._alike: dict[tuple[Field, ...], dict[str, Field]] = {}
         self._clock = Clock()
 
-    def settled(self, settlement: Settlement, trace_id: str) -> None:
-        """Raises OSError or ValueError when the line cannot be written."""
-        self.write([(settlement, trace_id, time.time_ns())])
-
     def write(self, over: Iterable[Over]) -> None:
         """Their lines, all at once. Raises OSError or ValueError when they cannot be written."""
         self._out.write(self._render([self._line(*one) for one in over]))

@@ -13,13 +13,16 @@ TOKEN_BUCKETS = tuple(float(4**k) for k in range(14))
 DECISION_BUCKETS = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 5e-2)
 
 
+OfPolicy = Literal["routes", "models", "replicas", "experiments", "variants", "shadows", "budgets"]
+
+
 class Label(msgspec.Struct, frozen=True):
     """A metric's label: its closed set of `values`, or the models or routes that the policy in force names, or the first
     replicas that were asked."""
 
     name: str
     values: tuple[str, ...] = ()
-    of_policy: Literal["", "routes", "models", "replicas", "experiments", "variants", "shadows", "budgets"] = ""
+    of_policy: OfPolicy | Literal[""] = ""
 
 
 class Metric(msgspec.Struct, frozen=True, eq=False):

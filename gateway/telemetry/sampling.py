@@ -7,7 +7,7 @@ so whoever counts spans knows for how many each one stands: 1 / (1 - threshold /
 
 from collections.abc import Collection
 
-from opentelemetry.trace import SpanContext, TraceState
+from opentelemetry.trace import TraceState
 
 from gateway.request.settlement import Settlement
 from gateway.telemetry.context import with_threshold
@@ -67,10 +67,8 @@ class Sampling:
         self.written = written(self._threshold) if share else "0"
         self.told = f"ot=th:{self.written}"
 
-    def takes(self, trace_id: int, caller: SpanContext | None) -> bool:
-        """Whether the share has it. A caller whose trace is continued has decided already."""
-        if caller is not None:
-            return caller.trace_flags.sampled
+    def takes(self, trace_id: int) -> bool:
+        """Whether the share has it."""
         return trace_id % EVERY >= self._threshold
 
     def why_kept(self, settlement: Settlement, ends: Collection[str], *, taken: bool, called: bool) -> Kept | None:

@@ -38,7 +38,7 @@ class Tracing:
         if caller is not None:
             return Onward(caller.trace_id, caller.trace_state.to_header(), caller.trace_flags.sampled)
         fresh = random.getrandbits(128) or 1
-        is_taken = self.sampling.takes(fresh, None)
+        is_taken = self.sampling.takes(fresh)
         return Onward(fresh, self.sampling.told if is_taken else "", is_taken)
 
 

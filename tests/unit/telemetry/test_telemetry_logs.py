@@ -49,7 +49,7 @@ def test_a_request_leaves_one_line_that_says_why_who_and_how_much(world):
 def test_no_text_forges_a_second_line(form, text):
     out = io.StringIO()
 
-    RequestLog(form, Redactor(), out).settled(settlement("r", tenant=text, error_code=text), "")
+    RequestLog(form, Redactor(), out).write([(settlement("r", tenant=text, error_code=text), "", 0)])
 
     written = out.getvalue()
     assert written.endswith("\n")

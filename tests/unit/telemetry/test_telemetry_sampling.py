@@ -76,7 +76,7 @@ def test_the_written_threshold_says_by_which_a_trace_was_taken(share, low_bits):
     threshold = threshold_of(share)
     trace_id = (random.Random(low_bits).getrandbits(72) << 56) | low_bits
 
-    assert sampling.takes(trace_id, None) == (low_bits >= threshold)
+    assert sampling.takes(trace_id) == (low_bits >= threshold)
     if threshold < EVERY:
         assert int(written(threshold).ljust(14, "0"), 16) == threshold
 
@@ -85,7 +85,7 @@ def test_the_written_threshold_says_by_which_a_trace_was_taken(share, low_bits):
 def test_a_larger_share_takes_what_a_smaller_one_took(one, other, trace_id):
     small, large = sorted((one, other))
 
-    assert not Sampling(small, 1.0).takes(trace_id, None) or Sampling(large, 1.0).takes(trace_id, None)
+    assert not Sampling(small, 1.0).takes(trace_id) or Sampling(large, 1.0).takes(trace_id)
 
 
 async def test_what_is_kept_counts_back_to_all_that_came():
