@@ -40,6 +40,10 @@ class Line(Protocol):
         """The answer under way is whole."""
         ...
 
+    def close(self) -> None:
+        """No more than what was written."""
+        ...
+
 
 class Caller:
     """`has_room` is kept by the connection. `begun`: the head of the answer is written or about to be; `is_over`: all of it
@@ -77,7 +81,7 @@ class Caller:
         self.task: asyncio.Task[None] | None = None
         self.body_bytes = 0
         self._line = line
-        self._is_invited = "expect" not in head.headers or head.headers["expect"].lower() != "100-continue"
+        self._is_invited = not self.knows_chunks or head.headers.get("expect", "").lower() != "100-continue"
         self._parts: list[bytes] = []
         self._head = self._carried = b""
         self._left: Callable[[], None] | None = None
@@ -152,7 +156,7 @@ class Caller:
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         if not self.disconnected:
             self._begin(status, b"content-length: %d\r\n" % len(body), headers)
-            self._line.transport.write(self._head + body)
+            self._line.transport.write(self._head if self.head.method == b"HEAD" else self._head + body)
             self._complete()
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
@@ -179,7 +183,7 @@ class Caller:
         if not self.begun:
             self.keep_alive = False
             self.answer(500, {"content-type": "text/plain; charset=utf-8"}, b"Internal Server Error")
-        self._line.transport.close()
+        self._line.close()
 
     def _begin(self, status: int, framing: bytes, headers: Mapping[str, str]) -> None:
         """Raises ValueError for a value that would be more than one line."""
@@ -199,5 +203,5 @@ class Caller:
         if self._woken is not None:
             self._woken.set()
         if not self.keep_alive:
-            self._line.transport.close()
+            self._line.close()
         self._line.answered()

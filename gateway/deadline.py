@@ -24,6 +24,8 @@ class Deadline:
         return self._due != NEVER
 
     def within(self, seconds: float) -> None:
+        if self._late is None:
+            return
         self._due = self._loop.time() + seconds
         if self._due < self._rings_at:
             self._ring_at(self._due)

@@ -30,6 +30,9 @@ from gateway.settings import Limits
 READ_BYTES = 262_144
 """The most that one read may hold: behind a whole head there may be that much of a body."""
 
+MOST_WAITING = 256
+"""Requests that one connection sent before the first of them was answered. One read may hold thousands."""
+
 AHEAD_BYTES = 65_536
 """Of a body, what is read before anybody asks for it."""
 
@@ -61,6 +64,7 @@ class BoundedProtocol(asyncio.Protocol):
         "_reading",
         "_rests",
         "_state",
+        "_unsent",
         "_waiting",
         "is_full",
         "loop",
@@ -83,10 +87,11 @@ class BoundedProtocol(asyncio.Protocol):
         self._state = server_state
         self._reader = Reader(self)
         self._deadline = Deadline(self.loop, self._late)
-        self._waiting: list[tuple[Caller, Attend]] = []  # few, as reading stops: an empty deque has 700 bytes
+        self._waiting: list[tuple[Caller, Attend]] = []  # few: an empty deque has 700 bytes
         self._reading: Caller | None = None
         self._answering: Caller | None = None
         self._has_room: asyncio.Event | None = None
+        self._unsent = 0
         self._is_crowd = self._is_deaf = self.is_full = self._rests = False
 
     # The connection: what the transport and the server say of it
@@ -108,10 +113,12 @@ class BoundedProtocol(asyncio.Protocol):
             self._unreadable()
         if reader.head_bytes and reader.awaits_head:
             self._await_rest_of_head(reader.head_bytes)
+        elif reader.unsaid > self.limits.header_bytes + READ_BYTES:
+            self.close()
 
     def _await_rest_of_head(self, came: int) -> None:
         if came > self.limits.header_bytes + READ_BYTES:
-            self.transport.close()
+            self.close()
         elif self._rests or not self._deadline.is_set:
             self._rests = False
             self._deadline.within(self.limits.head_read_s)
@@ -121,7 +128,7 @@ class BoundedProtocol(asyncio.Protocol):
         self._deadline.close()
         self._waiting.clear()
         self._is_deaf = False
-        caller, self._answering = self._answering, None
+        caller, self._answering, self._reading = self._answering, None, None
         if caller is not None:
             caller.gone()
         self.resume_writing()
@@ -131,9 +138,15 @@ class BoundedProtocol(asyncio.Protocol):
         """The server stops: the request that is the last by now ends the connection."""
         latest = self._waiting[-1][0] if self._waiting else self._answering
         if latest is None:
-            self.transport.close()
+            self.close()
         else:
             latest.keep_alive = False
+
+    def close(self) -> None:
+        """When all that was written is sent; who takes none of it for a while is hung up on."""
+        self.transport.close()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._deadline.within(self.limits.body_read_s)
 
     def pause_writing(self) -> None:
         """More was written than the client has read."""
@@ -151,9 +164,11 @@ class BoundedProtocol(asyncio.Protocol):
     # A request
 
     def asked(self, head: Head, *, keep_alive: bool) -> None:
-        self._reading = caller = Caller(self, head, keep_alive=keep_alive)
+        if len(self._waiting) >= MOST_WAITING:
+            raise ValueError("more requests than are read before they are answered")
+        caller = Caller(self, head, keep_alive=keep_alive)
         attend = self._attend_by(caller)
-        self._rests = False
+        self._reading, self._rests = caller, False
         self._deadline.off()
         if self._answering is None:
             self._start(caller, attend)
@@ -204,9 +219,9 @@ class BoundedProtocol(asyncio.Protocol):
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             log.error("a request broke", exc_info=error)
-            caller.break_off()
         elif not caller.is_over and not caller.disconnected:
             log.error("a request was left without the end of its answer")
+        if not caller.is_over:
             caller.break_off()
 
     def answered(self) -> None:
@@ -214,6 +229,7 @@ class BoundedProtocol(asyncio.Protocol):
         self._answering = None
         self._state.total_requests += 1
         if self.transport.is_closing():
+            self.close()
             return
         if self._is_deaf:
             self.listen()
@@ -251,7 +267,7 @@ class BoundedProtocol(asyncio.Protocol):
         """What came is no HTTP. A whole request before it is still owed its answer, and is the last one here."""
         caller = self._answering
         if self._waiting:
-            self.transport.close()
+            self.close()
         elif caller is None:
             self._hang_up(BadRequest("What came is not a request of HTTP/1.1."))
         elif self._reading is not None:
@@ -263,8 +279,10 @@ class BoundedProtocol(asyncio.Protocol):
 
     def _late(self) -> None:
         """Who said nothing is told nothing. What follows a request, say the line end of an old client, may wait for its
-        answer."""
-        if self._reader.awaits_head and self._answering is not None:
+        answer. Who does not take what is left of one is waited for as long as it takes some."""
+        if self.transport.is_closing():
+            self.close() if self.transport.get_write_buffer_size() < self._unsent else self.transport.abort()
+        elif self._reader.awaits_head and self._answering is not None:
             self._deadline.within(self.limits.head_read_s)
         elif self._reader.awaits_head and self._reader.head_bytes:
             within = f"{self.limits.head_read_s:g} s"
@@ -276,7 +294,7 @@ class BoundedProtocol(asyncio.Protocol):
         if error is not None and not self.transport.is_closing():
             target = self._reader.target if self._reading is None else self._reading.head.target
             self.transport.write(as_bytes(error, target))
-        self.transport.close()
+        self.close()
 
 
 def bounded_by(limits: Limits, endpoints: Endpoints = NO_ENDPOINTS) -> type[BoundedProtocol]:

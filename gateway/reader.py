@@ -1,6 +1,5 @@
 """From the bytes of a connection to its requests. Knows the words of HTTP/1.1; no socket, no clock."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 import httptools
@@ -9,6 +8,9 @@ from gateway.request.head import Head
 
 OFFER = frozenset(("connection", "upgrade", "http2-settings"))
 """What a head says of its connection: Java's client offers h2c with its first request, whatever that is."""
+
+SPOKEN = ("1.1", "1.0")
+"""Versions that the parser reads besides would be taken for one of these."""
 
 OFTEN = (
     *("accept", "accept-encoding", "accept-language", "anthropic-version", "authorization", "connection"),
@@ -36,24 +38,26 @@ class Hears(Protocol):
 
 class Reader:
     """`awaits_head`: the request before is whole, and of the next `head_bytes` have come, if that many are not its body.
-    `target` is what is known of its target."""
+    `target` is what is known of its target. Of a body, `unsaid` bytes came since there was some of it: sizes of chunks, what
+    comes behind them."""
 
-    __slots__ = ("_again", "_headers", "_hears", "_parser", "_size", "awaits_head", "head_bytes", "on_body", "target")
+    __slots__ = ("_again", "_headers", "_hears", "_parser", "_size", "awaits_head", "head_bytes", "target", "unsaid")
 
     def __init__(self, hears: Hears) -> None:
         self._hears = hears
-        self.on_body: Callable[[bytes], None] = hears.said
         self._parser = httptools.HttpRequestParser(self)
         self.target = b""
         self._headers: dict[str, str] = {}
         self._again: list[tuple[str, str]] = []
         self._size = 0
-        self.awaits_head, self.head_bytes = True, 0
+        self.awaits_head, self.head_bytes, self.unsaid = True, 0, 0
 
     def feed(self, data: bytes) -> None:
         """Raises `httptools.HttpParserError` for what is no HTTP, after all requests before it."""
         if self.awaits_head:
             self.head_bytes += len(data)
+        else:
+            self.unsaid += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
@@ -61,7 +65,7 @@ class Reader:
 
     def close(self) -> None:
         """For good: the parser knows us, and we know who hears."""
-        del self._parser, self._hears, self.on_body
+        del self._parser, self._hears
 
     def on_url(self, url: bytes) -> None:
         self.target += url
@@ -85,9 +89,15 @@ class Reader:
                 raise ValueError("there is no way through here")
             return
         version = parser.get_http_version()
+        if version not in SPOKEN:
+            raise ValueError("neither HTTP/1.1 nor HTTP/1.0")
         head = Head(method, self.target, version, self._headers, self._again, self._size)
         self.awaits_head = False
         self._hears.asked(head, keep_alive=version != "1.0" and parser.should_keep_alive())
+
+    def on_body(self, data: bytes) -> None:
+        self.unsaid = 0
+        self._hears.said(data)
 
     def on_message_complete(self) -> None:
         if not self.awaits_head:
@@ -96,7 +106,7 @@ class Reader:
 
     def _await_head(self) -> None:
         self.awaits_head = True
-        self.head_bytes = 0
+        self.head_bytes = self.unsaid = 0
         self.target = b""
         self._headers = {}
         self._again = []

@@ -14,7 +14,7 @@ from backends.transport.interface import opening_of
 USER_AGENT = "turnout"
 
 MOST_KEPT = 16
-"""Heads: one for each path and kind of answer. Paths may have the client's query, so there may be any number of them."""
+"""Heads: one for each path and kind of answer. A path with the client's query is not kept, for there may be any number."""
 
 
 class Key(Protocol):
@@ -30,6 +30,9 @@ class Head(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...]
     names: frozenset[str]
     opening: bytes
+
+    def __repr__(self) -> str:
+        return f"Head({self.path})"
 
 
 class Asking:
@@ -70,7 +73,7 @@ class Asking:
 
     def _keep(self, path: str, request: ChatRequest) -> Head:
         head = self._head(path, request, {})
-        if len(self._kept) < MOST_KEPT:
+        if len(self._kept) < MOST_KEPT and "?" not in path:
             self._kept[path, request.stream] = head
         return head
 

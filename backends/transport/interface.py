@@ -67,14 +67,14 @@ class HttpRequest(msgspec.Struct, frozen=True):
 
 
 def opening_of(method: str, origin: Origin, path: str, headers: Iterable[tuple[str, str]]) -> bytes:
-    """The head of a request as far as it does not hang on the body. Raises ValueError for a line end inside a line.
+    """The head of a request as far as it does not hang on the body. Raises ValueError for a line end or NUL inside a line.
 
     >>> opening_of("GET", Origin("http", "u", 80), "/v1", [("accept", "*/*")])
     b'GET /v1 HTTP/1.1\\r\\nhost: u\\r\\naccept: */*\\r\\n'
     """
     request_line = f"{method} {path} HTTP/1.1\r\n"
-    if request_line.count("\n") != 1 or request_line.count("\r") != 1:
-        raise ValueError("the path of the request holds a line end")
+    if request_line.count("\n") != 1 or request_line.count("\r") != 1 or "\0" in request_line:
+        raise ValueError("the path of the request holds a line end or NUL")
     return request_line.encode("latin-1") + lines_of({"host": origin.authority, **dict(headers)})
 
 

@@ -38,7 +38,7 @@ class Pool:
         self.in_use = 0
 
     def reuse(self) -> Connection | None:
-        """One that was used before, if there is one: taken, as `fresh` takes one."""
+        """One that was used before, if there is one: taken, as `take` takes one."""
         if not self._idle or self.in_use >= self._size:
             return None
         now = self._loop.time()

@@ -21,7 +21,7 @@ from gateway.request.conversation import Past
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
 from gateway.request.identity import Principal
-from gateway.request.ingress import Receive, Scope, Send, has_few, read_body, refuse_deep, refuse_early, too_large
+from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep, refuse_early, too_large
 from gateway.request.job import Drive
 from gateway.request.judge import Judged, judge, past_of
 from gateway.request.owner import Owner
@@ -119,7 +119,8 @@ class ChatEndpoint:
 
     async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
         """From here on the client is watched, and everything taken has an owner."""
-        watch, out = ClientWatch(visit.client), self._egress(visit, request)
+        out = self._egress(visit, request)
+        watch = ClientWatch(visit.client)
         try:
             async with Owner(self._gateway.live, visit.observation) as owner:
                 await drive(await self._decide(visit, request, principal, owner, out))
@@ -228,8 +229,7 @@ def read_request(body: bytes, limits: Limits, read: Callable[[bytes], ChatReques
     """Raises RouterError."""
     if len(body) > limits.body_bytes:
         raise too_large(limits)
-    if not has_few(body, limits.json_depth):
-        refuse_deep(body, limits.json_depth)
+    refuse_deep(body, limits.json_depth)
     try:
         request = read(body)
     except RequestFault as fault:

@@ -1,4 +1,4 @@
-"""Step 1: from an ASGI scope to a body of known size, read in bounded time. Refuses early, before anything is parsed."""
+"""Step 1: from a head to a body of known size, read in bounded time. Refuses early, before anything is parsed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping

@@ -1,8 +1,7 @@
 """Refusals of what never became a request: no HTTP, a head that does not end, one connection too many."""
 
-from http import HTTPStatus
-
 from gateway.errors import Crowded, RouterError, reply_headers
+from gateway.openings import status_line
 from gateway.request.client import Asker
 from gateway.request.reply import JSON, answer_error, error_facts
 from gateway.request.whose import dialect_of
@@ -13,10 +12,9 @@ def as_bytes(error: RouterError, url: bytes) -> bytes:
     dialect = dialect_of(url.partition(b"?")[0].decode("latin-1"), {})
     facts = error_facts(error, "")
     body = dialect.envelope(facts)
-    status = HTTPStatus(dialect.status(facts))
     headers = {"content-type": JSON, "content-length": str(len(body)), "connection": "close", **reply_headers(error)}
-    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    return b"%b%b\r\n%b" % (status_line(dialect.status(facts)), lines.encode("latin-1"), body)
 
 
 async def turn_away(asker: Asker) -> None:

@@ -1,6 +1,7 @@
 """A request that is answered at once and one that goes by way of ASGI come to the same; connections end as they should."""
 
 import asyncio
+import contextlib
 import json
 import re
 from hashlib import sha256
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 from servers.plain_client import Socket, chat_body, connected, head
 from servers.running_gateway import one_model, running_gateway
-from upstreams.fake_upstream import fake_upstream, finish_chunk, sse_reply, text_chunk
+from upstreams.fake_upstream import chat_answer, fake_upstream, finish_chunk, sse_reply, text_chunk
 
-from gateway.protocol import BoundedProtocol
+from gateway.protocol import MOST_WAITING, READ_BYTES, BoundedProtocol
+from gateway.settings import Limits
 
 PATH = b"/v1/chat/completions"
 OWN = re.compile(rb"(date|x-turnout-request-id|vary|access-control-[a-z-]+): [^\r]*\r\n|chatcmpl-\w+|\"created\":\d+")
@@ -140,3 +142,92 @@ async def test_who_reads_late_gets_all_of_a_stream_that_was_held_up_for_it(tmp_p
 
     assert [b'"%d:x' % number in answer for number in range(200)] == [True] * 200
     assert answer.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+
+
+async def test_who_sends_requests_by_the_thousand_without_waiting_is_hung_up_on(tmp_path: Path) -> None:
+    one = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.send(one * (20 * MOST_WAITING))
+        with contextlib.suppress(ConnectionResetError):  # what it sent is left unread
+            await asyncio.wait_for(client.rest(), 5.0)
+
+
+async def test_a_target_that_is_none_behind_a_request_does_not_spoil_its_answer(tmp_path: Path) -> None:
+    body = chat_body()
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.send(head(len(body)) + body + b"GET http://h:99999/x HTTP/1.1\r\nhost: h\r\n\r\n")
+        answer = await asyncio.wait_for(client.rest(), 5.0)
+
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"framed" not in answer
+
+
+@pytest.mark.parametrize("part", [b"a: " + b"x" * 65_536, b"x" * 65_536])
+async def test_what_comes_behind_a_body_is_bounded(part: bytes, tmp_path: Path) -> None:
+    body = chat_body()
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.send(head(None) + b"%x\r\n%b\r\n0\r\nt: " % (len(body), body))
+        sent = 0
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(10.0):
+                while sent < 64 * READ_BYTES:
+                    await client.send(part)
+                    sent += len(part)
+                    await asyncio.sleep(0)
+
+    assert sent < 64 * READ_BYTES
+
+
+async def test_who_takes_nothing_of_its_last_answer_does_not_keep_its_connection(tmp_path: Path) -> None:
+    whole = chat_answer("x" * 30_000_000)
+    async with (
+        fake_upstream(whole) as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, limits=Limits(body_read_s=0.2)) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.ask(chat_body(), b"connection: close\r\n")
+        await client.until(b"\r\n\r\n")
+        async with asyncio.timeout(10.0):
+            while gateway.server.server_state.connections:  # noqa: ASYNC110  nobody announces it
+                await asyncio.sleep(0.02)
+
+
+async def test_a_client_of_the_old_version_is_not_told_to_go_on(tmp_path: Path) -> None:
+    body = chat_body()
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        asked = head(len(body), b"expect: 100-continue\r\n").replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+        await client.send(asked)
+        await gateway.until(lambda found: found.door.in_flight > 0)
+        await client.send(body)
+        answer = await asyncio.wait_for(client.rest(), 5.0)
+
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("version", [b"0.9", b"2.0", b"1.2"])
+async def test_other_versions_are_refused(version: bytes, tmp_path: Path) -> None:
+    async with (
+        fake_upstream() as upstream,
+        running_gateway(one_model(upstream.base), tmp_path) as gateway,
+        connected(gateway.port) as client,
+    ):
+        await client.send(b"GET /healthz HTTP/%b\r\n\r\n" % version)
+        answer = await asyncio.wait_for(client.rest(), 5.0)
+
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
