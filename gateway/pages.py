@@ -46,7 +46,7 @@ def who_asks(gateway: Gateway, scope: Scope) -> tuple[Principal, Mapping[str, st
     """Raises RouterError."""
     head = client_of(scope).head
     refuse_early(head, gateway.limits)
-    return gateway.identity.identify(head.headers), head.headers
+    return gateway.identity.holder(head), head.headers
 
 
 async def alive(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:

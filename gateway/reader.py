@@ -4,6 +4,7 @@ from typing import Protocol
 
 import httptools
 
+from gateway.repeat import Repeat, repeat_of
 from gateway.request.head import Head
 
 OFFER = frozenset(("connection", "upgrade", "http2-settings"))
@@ -20,11 +21,20 @@ KNOWN = {form.encode(): name for name in OFTEN for form in (name, name.title())}
 """Names as most clients write them, in lower case: every request has the same."""
 
 
+NO_REQUEST = b"\0"
+"""Whatever comes behind it, the parser that heard it says that it is no HTTP."""
+
+
+TRIES = 4
+"""Heads that are kept in vain before a connection counts as one on which none comes again: tracing clients change each."""
+
+
 class Hears(Protocol):
-    """Who wants to know of requests. What it raises becomes `httptools.HttpParserError`."""
+    """Who wants to know of requests."""
 
     def asked(self, head: Head, *, keep_alive: bool) -> None:
-        """The head of the next request. `keep_alive`: another one may follow it."""
+        """The head of the next request. `keep_alive`: another one may follow it. What this raises becomes
+        `httptools.HttpParserError`, and nothing is read any more."""
         ...
 
     def said(self, data: bytes) -> None:
@@ -39,33 +49,90 @@ class Hears(Protocol):
 class Reader:
     """`awaits_head`: the request before is whole, and of the next `head_bytes` have come, if that many are not its body.
     `target` is what is known of its target. Of a body, `unsaid` bytes came since there was some of it: sizes of chunks, what
-    comes behind them."""
+    comes behind them.
 
-    __slots__ = ("_again", "_headers", "_hears", "_parser", "_size", "awaits_head", "head_bytes", "target", "unsaid")
+    What reads as the head before it (`gateway.repeat`) is told without the parser, which stands between two requests then
+    and goes on standing there; so is its body, of which `_owed` bytes have not come. `_unused` heads were kept since one came
+    again.
+    """
+
+    __slots__ = (
+        "_again", "_headers", "_hears", "_is_between", "_latest", "_owed", "_parser", "_repeat", "_size", "_unused",
+        "awaits_head", "head_bytes", "target", "unsaid",
+    )  # fmt: skip
 
     def __init__(self, hears: Hears) -> None:
         self._hears = hears
         self._parser = httptools.HttpRequestParser(self)
-        self.target = b""
-        self._headers: dict[str, str] = {}
-        self._again: list[tuple[str, str]] = []
-        self._size = 0
-        self.awaits_head, self.head_bytes, self.unsaid = True, 0, 0
+        self._is_between = True
+        self._latest: Head | None = None
+        self._repeat: Repeat | None = None
+        self._owed = self._unused = 0
+        self._await_head()
 
     def feed(self, data: bytes) -> None:
         """Raises `httptools.HttpParserError` for what is no HTTP, after all requests before it."""
+        if self._owed:
+            self._go_on(data)
+        elif self._repeat is None or not self.awaits_head or not self._tell_again(self._repeat, data):
+            self._parse(data)
+
+    def close(self) -> None:
+        """For good: the parser knows us, and we know who hears."""
+        del self._parser, self._hears, self._repeat
+
+    # What reads as the head before
+
+    def _tell_again(self, repeat: Repeat, data: bytes) -> bool:
+        """Whether `data` is such a head and its body, or a part of it, with nothing behind it."""
+        found = repeat.found_in(data)
+        if found is None:
+            return False
+        head, body, self._owed = found
+        self._unused = 0
+        self.awaits_head, self.target = False, head.target
+        try:
+            self._hears.asked(head, keep_alive=True)
+        except Exception:
+            self._owed, self._repeat = 0, None
+            self._parser.feed_data(NO_REQUEST)
+        if body:
+            self._hears.said(body)
+        if not self._owed:
+            self._end_again()
+        return True
+
+    def _go_on(self, data: bytes) -> None:
+        body, rest = data[: self._owed], data[self._owed :]
+        self._owed -= len(body)
+        self._hears.said(body)
+        if not self._owed:
+            self._end_again()
+        if rest:
+            self.feed(rest)
+
+    def _end_again(self) -> None:
+        self.awaits_head, self.target = True, b""
+        self._hears.ended()
+
+    # Everything else
+
+    def _parse(self, data: bytes) -> None:
         if self.awaits_head:
             self.head_bytes += len(data)
         else:
             self.unsaid += len(data)
+        was_between, self._latest = self._is_between, None
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            self._read_without(offer, memoryview(data))
+            return self._read_without(offer, memoryview(data))
+        if was_between and self._latest is not None and self._unused < TRIES:
+            self._repeat = repeat_of(self._latest, data)
+            self._unused += 1
 
-    def close(self) -> None:
-        """For good: the parser knows us, and we know who hears."""
-        del self._parser, self._hears
+    def on_message_begin(self) -> None:
+        self._is_between, self._repeat = False, None
 
     def on_url(self, url: bytes) -> None:
         self.target += url
@@ -92,14 +159,17 @@ class Reader:
         if version not in SPOKEN:
             raise ValueError("neither HTTP/1.1 nor HTTP/1.0")
         head = Head(method, self.target, version, self._headers, self._again, self._size)
+        keep_alive = version != "1.0" and parser.should_keep_alive()
+        self._latest = head if keep_alive else None
         self.awaits_head = False
-        self._hears.asked(head, keep_alive=version != "1.0" and parser.should_keep_alive())
+        self._hears.asked(head, keep_alive=keep_alive)
 
     def on_body(self, data: bytes) -> None:
         self.unsaid = 0
         self._hears.said(data)
 
     def on_message_complete(self) -> None:
+        self._is_between = True
         if not self.awaits_head:
             self._await_head()
             self._hears.ended()
@@ -108,8 +178,8 @@ class Reader:
         self.awaits_head = True
         self.head_bytes = self.unsaid = 0
         self.target = b""
-        self._headers = {}
-        self._again = []
+        self._headers: dict[str, str] = {}
+        self._again: list[tuple[str, str]] = []
         self._size = 0
 
     def _read_without(self, offer: httptools.HttpParserUpgrade, rest: "memoryview[int]") -> None:

@@ -89,7 +89,7 @@ class ChatEndpoint:
     async def _admit(self, visit: Visit) -> None:
         gateway, limits, client, headers = self._gateway, self._limits, visit.client, visit.headers
         refuse_early(client.head, limits)
-        principal = gateway.identity.identify(headers)
+        principal = gateway.identity.holder(client.head)
         visit.books.tenant = principal.tenant
         gateway.door.enter()
         try:

@@ -1,12 +1,28 @@
 """The head of a request, as the parser read it."""
 
+from typing import TYPE_CHECKING
+
 import msgspec
+
+if TYPE_CHECKING:
+    from gateway.request.identity import Identity, Principal
+    from gateway.settings import Limits
+
+
+class Passed(msgspec.Struct):
+    """What heads that read alike, but for the length of the body, have passed already: these limits, and this holder of keys,
+    by whose word they are the principal's."""
+
+    limits: "Limits | None" = None
+    identity: "Identity | None" = None
+    principal: "Principal | None" = None
 
 
 class Head(msgspec.Struct):
     """Headers by lower-case name; of one that came again the first counts, and the others are in `again`.
 
     `target` is the request's target as it came, `version` that of HTTP, as "1.1"; `size` are the bytes of all names and values.
+    `passed` is shared by all heads of a connection that read alike, but for the length of the body.
     """
 
     method: bytes
@@ -15,6 +31,7 @@ class Head(msgspec.Struct):
     headers: dict[str, str]
     again: list[tuple[str, str]]
     size: int
+    passed: Passed = msgspec.field(default_factory=Passed)
 
     @property
     def count(self) -> int:

@@ -13,6 +13,7 @@ from ruamel.yaml.error import YAMLError
 
 from backends.worker.prefix import SALT_HEADER
 from gateway.errors import ForeignHost, Unauthorised
+from gateway.request.head import Head
 from gateway.request.reply import one_line
 from gateway.settings import Settings, is_loopback
 
@@ -94,6 +95,15 @@ class Identity:
         }
         self._requires_key = bool(self._by_digest) if requires_key is None else requires_key
         self._loopback_names_only = loopback_names_only
+
+    def holder(self, head: Head) -> Principal:
+        """As `identify`, once for all heads of a connection that read alike: what they were told holds as long as we do."""
+        passed = head.passed
+        if passed.identity is self and passed.principal is not None:
+            return passed.principal
+        principal = self.identify(head.headers)
+        passed.identity, passed.principal = self, principal
+        return principal
 
     def identify(self, headers: Mapping[str, str]) -> Principal:
         """Raises ForeignHost; and Unauthorised, in one shape whatever was wrong with the key."""

@@ -25,8 +25,19 @@ PLAIN_CODINGS = frozenset(("", "identity"))
 
 def refuse_early(head: Head, limits: Limits) -> None:
     """What the head alone gives away. Raises HeadersTooLarge, BadRequest, BadEncoding, TooLarge."""
+    passed = head.passed
+    if passed.limits is not limits or head.size > limits.header_bytes:
+        refuse_words(head, limits)
+        passed.limits = limits
+    declared = head.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limits.body_bytes:
+        raise too_large(limits)
+
+
+def refuse_words(head: Head, limits: Limits) -> None:
+    """All that does not hang on the length of the body. Raises HeadersTooLarge, BadRequest, BadEncoding."""
     headers = head.headers
-    if len(headers) + len(head.again) > limits.headers:
+    if head.count > limits.headers:
         raise HeadersTooLarge(f"There are {head.count} headers; {limits.headers} are allowed.")
     if head.size > limits.header_bytes:
         raise HeadersTooLarge(f"The headers have {head.size} bytes; {limits.header_bytes} are allowed.")
@@ -35,9 +46,6 @@ def refuse_early(head: Head, limits: Limits) -> None:
         refuse_host(head)
     if "content-encoding" in headers and headers["content-encoding"].lower() not in PLAIN_CODINGS:
         raise BadEncoding("A compressed body is not accepted.")
-    declared = headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limits.body_bytes:
-        raise too_large(limits)
 
 
 def refuse_host(head: Head) -> None:
