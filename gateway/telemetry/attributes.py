@@ -19,6 +19,9 @@ Value = str | int | float | bool | Sequence[str]
 PROVIDERS = {"openai_chat": "openai", "anthropic": "anthropic"}
 """By the dialect of a model's servers."""
 
+IN_PROCESS = "in-process:"
+"""How the names of engines in this process begin."""
+
 MOST_DROPPED = 32
 """Dropped candidates that are listed."""
 
@@ -110,12 +113,12 @@ def provider_of(call: Call, dialect: str) -> str:
 
 def is_local(call: Call) -> bool:
     """Whether an engine in this process answers."""
-    return call.replica.startswith("in-process:")
+    return call.replica.startswith(IN_PROCESS)
 
 
 @lru_cache(maxsize=512)
 def _address(replica: str) -> dict[str, Value]:
-    if replica.startswith("in-process:"):
+    if replica.startswith(IN_PROCESS):
         return {}
     try:
         url = urlsplit(replica)

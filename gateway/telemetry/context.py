@@ -23,27 +23,14 @@ def caller_of(headers: Mapping[str, str]) -> SpanContext | None:
     return found if found.is_valid else None
 
 
-class Onward:
-    """How a trace goes on at upstreams: under the span of each attempt, or under `span_id` where it is only passed on.
-    `state` is a tracestate, or ""."""
+def onward(trace_id: str, span_id: int, state: str, *, is_sampled: bool) -> dict[str, str]:
+    """What an upstream is told: `trace_id` in 32 hex digits, the span that asks, and a tracestate, or "".
 
-    __slots__ = ("is_sampled", "span_id", "state", "trace_id", "trace_number")
-
-    def __init__(self, trace_number: int, state: str, is_sampled: bool, span_id: int | None = None) -> None:
-        self.trace_number = trace_number
-        self.trace_id = f"{trace_number:032x}"
-        self.state = state
-        self.is_sampled = is_sampled
-        self.span_id = span_id
-
-    def headers(self, span_id: int) -> dict[str, str]:
-        """
-        >>> Onward(1, "", False).headers(2), Onward(1, "vendor=1", True, 3).headers(2)["tracestate"]
-        ({'traceparent': '00-00000000000000000000000000000001-0000000000000002-00'}, 'vendor=1')
-        """
-        span_id = self.span_id or span_id
-        parent = f"00-{self.trace_id}-{span_id:016x}-{'01' if self.is_sampled else '00'}"
-        return {TRACEPARENT: parent, TRACESTATE: self.state} if self.state else {TRACEPARENT: parent}
+    >>> onward(32 * "1", 2, "", is_sampled=False), onward(32 * "1", 2, "vendor=1", is_sampled=True)["tracestate"]
+    ({'traceparent': '00-11111111111111111111111111111111-0000000000000002-00'}, 'vendor=1')
+    """
+    parent = f"00-{trace_id}-{span_id:016x}-{'01' if is_sampled else '00'}"
+    return {TRACEPARENT: parent, TRACESTATE: state} if state else {TRACEPARENT: parent}
 
 
 def fields_of(state: TraceState) -> dict[str, str]:

@@ -36,7 +36,7 @@ class LiveObserver:
         self._ids = RequestIds()
 
     def begin(self, headers: Mapping[str, str], method: str, route_path: str) -> RequestSeen:
-        self._metrics.arrived()
+        self._metrics.in_flight.value += 1
         caller = caller_of(headers) if TRACEPARENT in headers else None
         return RequestSeen(self._sinks, self._ids.fresh(), method, route_path, caller)
 

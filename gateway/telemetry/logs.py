@@ -26,6 +26,10 @@ MOST_ALIKE = 1_024
 """Kinds of requests whose common fields are remembered."""
 
 NOBODY = Call("", "")
+NOTHING = "", "", ""
+
+Kind = tuple[Field | Call, ...]
+"""What the common fields of a line hang on."""
 
 
 class RequestLog:
@@ -35,7 +39,7 @@ class RequestLog:
         self._clean = redactor.clean
         self._out = out or sys.stderr
         self._render = as_json() if form == "json" else for_people()
-        self._alike: dict[tuple[Field, ...], dict[str, Field]] = {}
+        self._alike: dict[Kind, dict[str, Field]] = {}
         self._clock = Clock()
 
     def write(self, over: Iterable[Over]) -> None:
@@ -45,9 +49,12 @@ class RequestLog:
 
     def _line(self, settlement: Settlement, trace_id: str, at_ns: int) -> dict[str, Field]:
         """The fields, in the order in which a person asks: which, who, what came of it, why, how much. What only this process
-        writes need not pass the redactor."""
+        writes need not pass the redactor. Those that requests of one kind have in common are filled in once."""
         decision, usage, ttft_ms = settlement.decision, settlement.usage, settlement.ttft_ms
-        fields = self._common(settlement).copy()
+        named = (decision.route, decision.policy_hash, decision.artefact) if decision is not None else NOTHING
+        asked = settlement.tenant, settlement.dialect, settlement.stream, settlement.answered_by
+        kind = *asked, settlement.status, settlement.end, settlement.error_code, ttft_ms is None, *named
+        fields = (self._alike.get(kind) or self._remember(kind, settlement, *named)).copy()
         fields["request_id"], fields["trace_id"] = settlement.request_id, trace_id
         fields["reason"] = self._clean(settlement.reason)
         fields["attempts"], fields["duration_ms"] = settlement.attempts, round(settlement.duration_ms, 1)
@@ -60,26 +67,22 @@ class RequestLog:
             fields["cached_tokens"], fields["cache_written_tokens"] = usage.cached_tokens, usage.written_tokens
         fields["microusd"] = settlement.microusd
         fields["timestamp"] = self._clock.written(at_ns)
-        if has_more(settlement):
+        if (
+            settlement.judgement
+            or settlement.budgeted is not None
+            or settlement.hedged is not None
+            or settlement.unretried
+        ):
             for name, value in more(settlement):
                 fields[name] = self._clean(value) if type(value) is str else value
         return fields
 
-    def _common(self, settlement: Settlement) -> dict[str, Field]:
-        """All fields that every line has, those filled in that requests of one kind have in common."""
-        decision, by = settlement.decision, settlement.answered_by or NOBODY
-        route, policy, artefact = (
-            (decision.route, decision.policy_hash, decision.artefact) if decision else ("", "", "")
-        )
-        asked = settlement.tenant, settlement.dialect, settlement.stream, route, policy, artefact
-        ended = settlement.status, settlement.end, settlement.error_code, settlement.ttft_ms is None
-        kind = (*asked, by.model, by.replica, *ended)
-        known = self._alike.get(kind)
-        if known is None:
-            if len(self._alike) >= MOST_ALIKE:
-                self._alike.clear()
-            known = self._alike[kind] = self._fresh(settlement, route, policy, artefact)
-        return known
+    def _remember(self, kind: Kind, settlement: Settlement, *named: str) -> dict[str, Field]:
+        """All fields that every line has, those filled in that the kind has in common."""
+        if len(self._alike) >= MOST_ALIKE:
+            self._alike.clear()
+        fields = self._alike[kind] = self._fresh(settlement, *named)
+        return fields
 
     def _fresh(self, settlement: Settlement, route: str, policy: str, artefact: str) -> dict[str, Field]:
         clean, answered_by = self._clean, settlement.answered_by or NOBODY
@@ -141,11 +144,6 @@ def for_people() -> Render:
 
     renderer = structlog.dev.ConsoleRenderer(colors=False)
     return lambda lines: "".join([f"{renderer(None, 'info', dict(fields))}\n" for fields in lines])
-
-
-def has_more(settlement: Settlement) -> bool:
-    told = settlement.budgeted is not None or settlement.hedged is not None
-    return told or settlement.unretried or settlement.judgement != ""
 
 
 def more(settlement: Settlement) -> Iterator[tuple[str, Field]]:

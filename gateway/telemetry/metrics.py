@@ -9,13 +9,13 @@ from typing import TypeVar
 from backends.messages import Usage
 from gateway.budgets.told import Budgeted
 from gateway.request.hedged import Hedged
-from gateway.request.settlement import Settlement
+from gateway.request.settlement import End, Settlement
 from gateway.telemetry import instruments, words
 from gateway.telemetry.cells import Attempted, Ended, Reused, Used
 from gateway.telemetry.labels import Labels
 from gateway.telemetry.metric import BY_REPLICA
 from gateway.telemetry.outcome import outcome
-from gateway.telemetry.series import Series
+from gateway.telemetry.series import Series, record_each
 from policies.decision import Call
 from policies.experiments.plan import Assignment, Experiment
 from policies.policy import Choose
@@ -44,10 +44,10 @@ class Metrics:
         self._from_any_thread = Lock()
         self._labels = Labels()
         self._seed()
-        self._in_flight = self._series[instruments.IN_FLIGHT].number()
+        self.in_flight = self._series[instruments.IN_FLIGHT].number()
         self._deciding = self._series[instruments.DECISION_DURATION].spread()
         self._estimates = {said: self._series[instruments.ESTIMATE_COUNT].number(said) for said in words.ESTIMATES}
-        self._ended: dict[tuple[str, str, str], Ended] = {}
+        self._ended: dict[tuple[str, str, End, bool], Ended] = {}
         self._attempted: dict[str, Attempted] = {}
         self._reused: dict[tuple[str, str], Reused] = {}
 
@@ -86,13 +86,10 @@ class Metrics:
         if realised is not None:
             self._series[instruments.REALISED].show(realised, label)
 
-    def arrived(self) -> None:
-        self._in_flight.value += 1
-
     def decided(self, decision_us: int | None, estimated: str | None) -> None:
         """`estimated` is one of `words.ESTIMATES`, or None when no estimate was asked for."""
         if decision_us is not None:
-            self._deciding.record(decision_us / 1e6)
+            record_each(((self._deciding, decision_us / 1e6),))
         if estimated is not None:
             self._estimates[estimated].value += 1
 
@@ -108,9 +105,10 @@ class Metrics:
         """`predicted_tokens` None: residency was not consulted, so the attempt says nothing of its quality."""
         cells = self._attempted.get(call.model) or self._attempts_at(call.model)
         cells.attempts.value += 1
-        cells.duration.record(duration_s)
-        if first_content_s is not None:
-            cells.first_chunk.record(first_content_s)
+        if first_content_s is None:
+            record_each(((cells.duration, duration_s),))
+        else:
+            record_each(((cells.duration, duration_s), (cells.first_chunk, first_content_s)))
         if error_kind and error_kind != "cancelled":
             kind = error_kind if error_kind in words.KINDS else words.OTHER
             self._series[instruments.UPSTREAM_ERRORS].record(1, self._labels.name("models", call.model), kind)
@@ -123,19 +121,23 @@ class Metrics:
         """`trace_id` of its trace, if that was kept."""
         decision, answered_by = settlement.decision, settlement.answered_by
         route = decision.route if decision is not None else words.NONE
-        model, ended = answered_by.model if answered_by is not None else words.NONE, outcome(settlement)
-        cells = self._ended.get((route, model, ended)) or self._ends_at(route, model, ended)
-        self._in_flight.value -= 1
+        model = answered_by.model if answered_by is not None else words.NONE
+        ttft_ms, usage = settlement.ttft_ms, settlement.usage
+        cells = self._ended.get((route, model, settlement.end, ttft_ms is None)) or self._ends_at(
+            route, model, settlement
+        )
+        self.in_flight.value -= 1
         cells.requests.value += 1
-        cells.duration.record(settlement.duration_ms / 1e3, trace_id)
-        if settlement.ttft_ms is not None:
-            cells.ttft.record(settlement.ttft_ms / 1e3, trace_id)
+        spreads = [(cells.duration, settlement.duration_ms / 1e3)]
+        if ttft_ms is not None:
+            spreads.append((cells.ttft, ttft_ms / 1e3))
             if settlement.stream and (tpot_s := tpot_of(settlement)) is not None:
-                cells.tpot.record(tpot_s, trace_id)
+                spreads.append((cells.tpot, tpot_s))
+        record_each(spreads, trace_id)
         if settlement.microusd:
             cells.spend.value += settlement.microusd
-        if settlement.usage is not None:
-            use(cells.used, settlement.usage)
+        if usage is not None:
+            use(cells.used, usage)
         if settlement.judgement:
             self.judged(settlement)
         if settlement.unretried:
@@ -146,13 +148,13 @@ class Metrics:
             self._budgeted(settlement.budgeted)
         if decision is not None and decision.assignments:
             for found in decision.assignments:
-                self._tried(found, settlement, ended)
+                self._tried(found, settlement, outcome(settlement))
 
-    def _ends_at(self, route: str, model: str, ended: words.Outcome) -> Ended:
+    def _ends_at(self, route: str, model: str, settlement: Settlement) -> Ended:
         known = self._labels.name("routes", route), self._labels.name("models", model)
-        return kept(
-            self._ended, (route, model, ended), Ended(self._series, *known, ended), is_known=known == (route, model)
-        )
+        key = route, model, settlement.end, settlement.ttft_ms is None
+        found = Ended(self._series, *known, outcome(settlement))
+        return kept(self._ended, key, found, is_known=known == (route, model))
 
     def _attempts_at(self, model: str) -> Attempted:
         known = self._labels.name("models", model)
@@ -237,8 +239,7 @@ def use(cells: Used, usage: Usage) -> None:
     cells.input.value += usage.prompt_tokens
     cells.output.value += usage.completion_tokens
     cells.cached.value += usage.cached_tokens
-    cells.input_size.record(usage.prompt_tokens)
-    cells.output_size.record(usage.completion_tokens)
+    record_each(((cells.input_size, usage.prompt_tokens), (cells.output_size, usage.completion_tokens)))
     if usage.reasoning_tokens:
         cells.reasoning.value += usage.reasoning_tokens
 

@@ -1,6 +1,9 @@
 """Ids of requests, which nobody can guess."""
 
 import os
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
 
 from gateway.telemetry.forks import in_child
 
@@ -11,19 +14,17 @@ AT_ONCE = 256
 
 
 class RequestIds:
-    """A process that was forked draws its own, so no id is given twice."""
+    """`fresh` gives one. A process that was forked draws its own, so no id is given twice."""
+
+    fresh: Callable[[], str]
 
     def __init__(self) -> None:
-        self._drawn: list[str] = []
+        self._forget()
         in_child(self._forget)
 
-    def fresh(self) -> str:
-        if not self._drawn:
-            self._drawn = drawn(AT_ONCE)
-        return self._drawn.pop()
-
     def _forget(self) -> None:
-        self._drawn = []
+        """Drawn when the first is asked for, and again when all are given; no frame of Python for each of them."""
+        self.fresh = chain.from_iterable(iter(partial(drawn, AT_ONCE), None)).__next__
 
 
 def fresh_request_id() -> str:

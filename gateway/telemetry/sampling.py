@@ -49,12 +49,6 @@ def is_our_error(settlement: Settlement) -> bool:
     return settlement.status >= 500 or (settlement.end == "error" and outcome(settlement) == "cut")
 
 
-def has_failed(settlement: Settlement, ends: Collection[str]) -> bool:
-    """Whether it, or an attempt of it, was wrong here or there; a client that asks badly can have no trace kept by that."""
-    well = WELL if settlement.status < 400 else OF_THE_CLIENT
-    return is_our_error(settlement) or not well.issuperset(ends)
-
-
 class Sampling:
     """`share` of what is not always kept; `slow_s` until the first content is slow. Raises ValueError for no share."""
 
@@ -72,10 +66,13 @@ class Sampling:
         return trace_id % EVERY >= self._threshold
 
     def why_kept(self, settlement: Settlement, ends: Collection[str], *, taken: bool, called: bool) -> Kept | None:
-        """The first reason there is, None to drop it. `ends` are those of its attempts; `taken`: the share has it, or where
-        it was `called` its caller."""
+        """The first reason there is, None to drop it. `ends` are those of its attempts, of which one that went wrong is enough;
+        but a client that asks badly can have no trace kept by that. `taken`: the share has it, or where it was `called` its
+        caller."""
         decision = settlement.decision
-        if has_failed(settlement, ends):
+        well = WELL if settlement.status < 400 else OF_THE_CLIENT
+        is_wrong = settlement.status >= 500 or settlement.end == "error"
+        if (is_wrong and is_our_error(settlement)) or not well.issuperset(ends):
             return "failed"
         if settlement.judgement in ("escalated", "turned_back"):
             return "escalated"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from backends.messages import Usage
 from gateway.telemetry import attributes
-from gateway.telemetry.context import Onward
+from gateway.telemetry.context import onward
 from policies.decision import Call
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ShadowTrace:
         """The trace context for the upstream; an engine in this process needs none."""
         if attributes.is_local(self.call):
             return {}
-        return Onward(self.trace_number, "", self.of.kept is not None).headers(self.span_id)
+        return onward(f"{self.trace_number:032x}", self.span_id, "", is_sampled=self.of.kept is not None)
 
     def end(self, error_kind: str, usage: Usage | None, microusd: int) -> None:
         self.ended, self.usage, self.microusd, self.ended_at = error_kind, usage, microusd, time.time_ns()

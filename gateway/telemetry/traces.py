@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanContext, TraceState
 
-from gateway.telemetry.context import Onward
 from gateway.telemetry.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -17,6 +16,12 @@ MOST_ATTEMPTS = 32
 """Attempts of one request that get a span; `router.attempts` counts all."""
 
 NO_STATE = TraceState()
+
+Begun = tuple[int, str, bool, int]
+"""The number of a trace, 0 where there is none; the tracestate and the choice that upstreams hear; and the span that they go on
+under, 0 where it is that of each attempt."""
+
+NO_TRACE: Begun = (0, "", False, 0)
 
 
 class Tracing:
@@ -31,18 +36,14 @@ class Tracing:
         self.dialects: Mapping[str, str] = {}
         self.trusts = trusts
 
-    def onward(self, caller: SpanContext | None) -> Onward | None:
-        """How the trace of a request goes on at upstreams, where its `caller` is trusted; None where there is none."""
-        if self.deliver is None:
-            return passed(caller) if caller is not None else None
+    def begun(self, caller: SpanContext | None) -> Begun:
+        """The trace of a request, where its `caller` is trusted. Where traces are off a caller's goes on as it came."""
         if caller is not None:
-            return Onward(caller.trace_id, caller.trace_state.to_header(), caller.trace_flags.sampled)
-        fresh = random.getrandbits(128) or 1
-        is_taken = self.sampling.takes(fresh)
-        return Onward(fresh, self.sampling.told if is_taken else "", is_taken)
-
-
-def passed(caller: SpanContext) -> Onward:
-    """Traces are off: the caller's context goes on as it came."""
-    state = caller.trace_state.to_header()
-    return Onward(caller.trace_id, state, caller.trace_flags.sampled, caller.span_id)
+            passed = caller.span_id if self.deliver is None else 0
+            return caller.trace_id, caller.trace_state.to_header(), caller.trace_flags.sampled, passed
+        if self.deliver is None:
+            return NO_TRACE
+        fresh, sampling = random.getrandbits(128) or 1, self.sampling
+        if sampling.takes(fresh):
+            return fresh, sampling.told, True, 0
+        return fresh, "", False, 0

@@ -98,7 +98,7 @@ def test_however_many_hostile_names_come_there_are_as_many_series(world):
         if n % 4 == 0 or n < 10:
             decided = Decision(steps=(SMALL,), route=hostile, reason="", policy_hash="")
             told = {"decision": decided, "answered_by": call, "usage": USAGE, "microusd": 1, "error_code": hostile}
-            world.metrics.arrived()
+            world.metrics.in_flight.value += 1
             world.metrics.settled(settlement("r", tenant=hostile, **told))
         if n in (10, 100_000):
             counts[n] = series(world.observer.metrics_page())
