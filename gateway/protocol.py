@@ -7,6 +7,7 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
 from functools import partial
@@ -36,6 +37,9 @@ MOST_WAITING = 256
 AHEAD_BYTES = 65_536
 """Of a body, what is read before anybody asks for it."""
 
+UNHEARD_BYTES = 67_108_864
+"""Behind our last words, what a client may go on sending; twice the largest body that is taken by default."""
+
 REST_S = 75.0
 """How long a connection may say nothing between two requests."""
 
@@ -60,10 +64,12 @@ class BoundedProtocol(asyncio.Protocol):
         "_has_room",
         "_is_crowd",
         "_is_deaf",
+        "_is_leaving",
         "_reader",
         "_reading",
         "_rests",
         "_state",
+        "_unheard",
         "_unsent",
         "_waiting",
         "is_full",
@@ -91,8 +97,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._reading: Caller | None = None
         self._answering: Caller | None = None
         self._has_room: asyncio.Event | None = None
-        self._unsent = 0
-        self._is_crowd = self._is_deaf = self.is_full = self._rests = False
+        self._unheard = self._unsent = 0
+        self._is_crowd = self._is_deaf = self._is_leaving = self.is_full = self._rests = False
 
     # The connection: what the transport and the server say of it
 
@@ -106,6 +112,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._deadline.within(self.limits.head_read_s)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_leaving:
+            return self._throw_away(data)
         reader = self._reader
         try:
             reader.feed(data)
@@ -114,11 +122,11 @@ class BoundedProtocol(asyncio.Protocol):
         if reader.head_bytes and reader.awaits_head:
             self._await_rest_of_head(reader.head_bytes)
         elif reader.unsaid > self.limits.header_bytes + READ_BYTES:
-            self.close()
+            self._drop()
 
     def _await_rest_of_head(self, came: int) -> None:
         if came > self.limits.header_bytes + READ_BYTES:
-            self.close()
+            self._drop()
         elif self._rests or not self._deadline.is_set:
             self._rests = False
             self._deadline.within(self.limits.head_read_s)
@@ -143,10 +151,33 @@ class BoundedProtocol(asyncio.Protocol):
             latest.keep_alive = False
 
     def close(self) -> None:
-        """When all that was written is sent; who takes none of it for a while is hung up on."""
+        """No more is said. Who is still saying something would lose our last words to a reset if we stopped listening, so it is
+        heard out, within bounds (RFC 9112 section 9.6)."""
+        if self._is_leaving or self.transport.is_closing():
+            return
+        if (self._reader.is_quiet and not self._waiting) or not self.transport.can_write_eof():
+            self._drop()
+        else:
+            self.listen()
+            self._leave()
+            with contextlib.suppress(OSError):  # asyncio's own says so where the client has left already
+                self.transport.write_eof()
+
+    def _drop(self) -> None:
+        """What was written is sent, and nothing is heard any more."""
         self.transport.close()
+        self._leave()
+
+    def _leave(self) -> None:
+        """Who does not take what was written, or does not end for long, is hung up on."""
+        self._is_leaving = True
         self._unsent = self.transport.get_write_buffer_size()
         self._deadline.within(self.limits.body_read_s)
+
+    def _throw_away(self, data: bytes) -> None:
+        self._unheard += len(data)
+        if self._unheard > UNHEARD_BYTES:
+            self.transport.abort()
 
     def pause_writing(self) -> None:
         """More was written than the client has read."""
@@ -228,8 +259,7 @@ class BoundedProtocol(asyncio.Protocol):
         """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
         self._answering = None
         self._state.total_requests += 1
-        if self.transport.is_closing():
-            self.close()
+        if self._is_leaving or self.transport.is_closing():
             return
         if self._is_deaf:
             self.listen()
@@ -267,7 +297,7 @@ class BoundedProtocol(asyncio.Protocol):
         """What came is no HTTP. A whole request before it is still owed its answer, and is the last one here."""
         caller = self._answering
         if self._waiting:
-            self.close()
+            self._drop()
         elif caller is None:
             self._hang_up(BadRequest("What came is not a request of HTTP/1.1."))
         elif self._reading is not None:
@@ -280,8 +310,8 @@ class BoundedProtocol(asyncio.Protocol):
     def _late(self) -> None:
         """Who said nothing is told nothing. What follows a request, say the line end of an old client, may wait for its
         answer. Who does not take what is left of one is waited for as long as it takes some."""
-        if self.transport.is_closing():
-            self.close() if self.transport.get_write_buffer_size() < self._unsent else self.transport.abort()
+        if self._is_leaving:
+            self._leave() if self.transport.get_write_buffer_size() < self._unsent else self.transport.abort()
         elif self._reader.awaits_head and self._answering is not None:
             self._deadline.within(self.limits.head_read_s)
         elif self._reader.awaits_head and self._reader.head_bytes:
@@ -291,7 +321,7 @@ class BoundedProtocol(asyncio.Protocol):
             self._hang_up()
 
     def _hang_up(self, error: RouterError | None = None) -> None:
-        if error is not None and not self.transport.is_closing():
+        if error is not None and not self._is_leaving and not self.transport.is_closing():
             target = self._reader.target if self._reading is None else self._reading.head.target
             self.transport.write(as_bytes(error, target))
         self.close()

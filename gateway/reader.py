@@ -77,6 +77,11 @@ class Reader:
         elif self._repeat is None or not self.awaits_head or not self._tell_again(self._repeat, data):
             self._parse(data)
 
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing of a request has come that is not all of it."""
+        return self.awaits_head and self._is_between
+
     def close(self) -> None:
         """For good: the parser knows us, and we know who hears."""
         del self._parser, self._hears, self._repeat
@@ -127,6 +132,9 @@ class Reader:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
             return self._read_without(offer, memoryview(data))
+        except httptools.HttpParserError:
+            self._is_between, self._repeat = False, None
+            raise
         if was_between and self._latest is not None and self._unused < TRIES:
             self._repeat = repeat_of(self._latest, data)
             self._unused += 1
