@@ -14,7 +14,7 @@ _ENDS = re.compile(r"[.!?;:…][*'\")\]}>]*$")
 _MARKS = "([{<#*\"'`.,;:!?…)]}>-—–_\\/|~$"
 _OPENS = "([{<#-—–*\"'"
 _OPERATORS = frozenset("+-*/=<>≤≥×÷|&^%–?")
-_NUMBER = re.compile(r"[$€£#(]*\d[\d.,:/%-]*[A-Za-z]{0,3}[.,;:!?)%]*")
+_NUMBER = re.compile(r"[$€£#(]*\d[\d.,:/%-]*+[A-Za-z]{0,3}[.,;:!?)%]*")  # gives nothing back: its dots are many in junk
 
 
 class Token(NamedTuple):
@@ -37,19 +37,21 @@ class Tokens:
         self._text = text
         pieces = (_TAGGED_PIECE if ">" in text else _PIECE).finditer(text)
         self._spans = [piece.span() for piece in pieces]
-        self._made: dict[int, Token] = {}
         self.first, self.last = 0, len(self._spans)
+        self._made: list[Token | None] = [None] * self.last
 
     def __len__(self) -> int:
         return self.last - self.first
 
     def __getitem__(self, at: int) -> Token:
         at += self.first if at >= 0 else self.last
-        if at not in self._made:
-            start, end = self._spans[at]
-            before = self._text[self._spans[at - 1][1] if at else 0 : start]
-            self._made[at] = _token(start, end, self._text[start:end], "\n" in before)
-        return self._made[at]
+        return self._made[at] or self._make(at)
+
+    def _make(self, at: int) -> Token:
+        start, end = self._spans[at]
+        before = self._text[self._spans[at - 1][1] if at else 0 : start]
+        token = self._made[at] = _token(start, end, self._text[start:end], "\n" in before)
+        return token
 
     def words(self) -> list[str]:
         """The pieces themselves."""

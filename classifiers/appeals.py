@@ -5,11 +5,14 @@ are cut off before anything is computed of it, in training as in serving: what i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from classifiers.appeal_tokens import Token, Tokens
-from classifiers.appeal_words import ADDRESS, GREETS, STARTS
-from classifiers.sense import content, open_sense
+from classifiers.appeal_tally import YOU, Tally
+from classifiers.appeal_tokens import Tokens
+from classifiers.appeal_words import GREETS, STARTS
+from classifiers.repeats import Repeats
+from classifiers.sense import open_sense
+from classifiers.subject import Subject
 
 _END_CHARS = 4096  # of a long text only so much at either end is looked at
 OPTION = re.compile(r"^[^\S\n]*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
@@ -18,15 +21,15 @@ OPTION = re.compile(r"^[^\S\n]*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.M
 _LATEX = ("$", "\\[", "\\(", "\\begin")
 _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 
-_OF_THE_ANSWER = 0.6  # this part of the words that mean something, and a sentence speaks of the answer
-_BETWEEN_US = 0.4  # the same of a sentence with "I" or "you" in it
 _SALAD = 4  # so many tokens in which hardly a word holds English together
 _SALAD_OF_WORDS = 9  # the same inside a sentence and of words alone, for names come in rows too
 _ODD = 0.4
-_YOU = ("you", "your", "please")
 _GREETING_TOKENS, _TASK_WORDS = 4, 2
 _SENTENCE_TOKENS = 64  # what is longer asks something
-_PERIODS, _REPEATS = range(1, 25), 3
+_LINE_TOKENS = 128  # so much of a line is cut at once, at most
+_BY_MEANING, _MEANING_CHARS = 16, 512  # so many sentences, so much of each, are judged by what they mean
+_MOST_CUTS = 256
+_SPEAKS = ("plain", "word", "appeal")
 
 
 def without_appeals(text: str) -> str:
@@ -51,58 +54,103 @@ def _asked(text: str) -> tuple[int, int]:
         return 0, len(text)
     tokens = Tokens(text)
     many = len(tokens)
-    _shorten(tokens)
+    _Cutting(text, tokens).shorten()
     return (0, len(text)) if len(tokens) == many else (tokens[0].start, tokens[-1].end)
 
 
-def _shorten(tokens: Tokens) -> None:
-    """Cuts until nothing more is to be cut."""
-    begun, going = False, True
-    while going:
-        going = False
-        for start, end in _cuts(tokens, begun=begun):
-            if end - start < len(tokens) and _says_something(tokens, start, end):
-                tokens.first, tokens.last = tokens.first + start, tokens.first + end
-                begun = going = True
-                break
+class _Cutting:
+    """Cuts at both ends of a text until nothing more is to be cut. A cut looks at so much of either end, at most, however much
+    stands between them, and what it reads of all the rest it reads once: no text costs more than some 15 ms."""
+
+    def __init__(self, text: str, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self._repeats = Repeats(tokens.words())
+        self._subject = Subject(text)
+        self._by_meaning = _BY_MEANING
+        self._speaks_at = 0
+        self._begun = False
+        self._meant_to = -1  # an end that was looked at is not looked at again for a cut at the other one
+
+    def shorten(self) -> None:
+        tokens = self._tokens
+        for _ in range(_MOST_CUTS):
+            for start, end in self._cuts():
+                if end - start < len(tokens) and self._says_something(start, end):
+                    tokens.first, tokens.last = tokens.first + start, tokens.first + end
+                    self._begun = True
+                    break
+            else:
+                return
+
+    def _cuts(self) -> Iterator[tuple[int, int]]:
+        """What might be kept, as (start, end); most of what a text is kept whole for."""
+        tokens = self._tokens
+        many = len(tokens)
+        yield 0, self._repeats.tail(tokens.first, tokens.last) - tokens.first
+        if tokens.last != self._meant_to or many <= _LINE_TOKENS:
+            yield 0, _appeal(tokens)
+            yield 0, _salad(tokens)
+            self._meant_to = tokens.last
+        yield _opening(tokens), many
+        yield 0, self._foreign_end()
+        yield self._foreign_opening(), many
+        if self._begun:
+            yield 0, _before_junk(tokens)
+
+    def _says_something(self, start: int, end: int) -> bool:
+        """Whether any of these tokens does. Where the first one stands that does is remembered: it only ever gets later."""
+        tokens, first = self._tokens, self._tokens.first
+        at = max(self._speaks_at, first + start)
+        while at < first + end and tokens[at - first].kind not in _SPEAKS:
+            at += 1
+        if start == 0:
+            self._speaks_at = at
+        return at < first + end
+
+    def _foreign_end(self) -> int:
+        """Where the last sentence begins if it has nothing of what the rest is about, and means to speak of the answer."""
+        tokens = self._tokens
+        many = len(tokens)
+        begins = next((at for at in range(many - 1, max(0, many - _SENTENCE_TOKENS), -1) if _parts(tokens, at)), 0)
+        return begins if begins and not _is_the_task(tokens, begins) and self._is_foreign(begins, many) else many
+
+    def _foreign_opening(self) -> int:
+        """Where the text goes on after such a first sentence."""
+        tokens = self._tokens
+        ends = next((at for at in range(1, min(_SENTENCE_TOKENS, len(tokens))) if _parts(tokens, at)), 0)
+        return ends if ends and self._is_foreign(0, ends) else 0
+
+    def _is_foreign(self, start: int, end: int) -> bool:
+        """Of the sentence at either end; the rest is what remains."""
+        tokens, many = self._tokens, len(self._tokens)
+        part, rest = tokens.text(start, end), tokens.text(*((end, many) if start == 0 else (0, start)))
+        if "?" in part and not any(tokens[at].word in YOU for at in range(start, end)):
+            return False  # who asks something asks it of somebody
+        if self._by_meaning <= 0 or self._subject.shares(tokens[0].start, tokens[-1].end, part):
+            return False
+        self._by_meaning -= 1
+        return open_sense().is_appeal(part[:_MEANING_CHARS], rest)
 
 
-def _cuts(tokens: Tokens, *, begun: bool) -> Iterator[tuple[int, int]]:
-    """What might be kept, as (start, end); most of what a text is kept whole for."""
-    many = len(tokens)
-    yield 0, _repeat(tokens)
-    yield 0, _appeal(tokens)
-    yield 0, _salad(tokens)
-    yield _opening(tokens), many
-    yield 0, _foreign_end(tokens)
-    yield _foreign_opening(tokens), many
-    if begun and many:
-        yield 0, many - (tokens[-1].kind == "strange" or not tokens[-1].word)
-
-
-def _says_something(tokens: Tokens, start: int, end: int) -> bool:
-    return any(tokens[at].kind in ("plain", "word", "appeal") for at in range(start, end))
-
-
-def _repeat(tokens: Tokens) -> int:
-    """Where a tail begins that says the same at least three times over."""
-    words = tokens.words()
-    for period in _PERIODS:
-        unit, begins = words[-period:], len(words) - period
-        while begins >= period and words[begins - period : begins] == unit:
-            begins -= period
-        if len(words) - begins >= max(_REPEATS * period, _SALAD):
-            return begins
-    return len(words)
+def _before_junk(tokens: Tokens) -> int:
+    """Where marks and junk begin that nothing follows."""
+    end = len(tokens)
+    while end and (tokens[end - 1].kind == "strange" or not tokens[end - 1].word):
+        end -= 1
+    return end
 
 
 def _appeal(tokens: Tokens) -> int:
     """Where the last sentence begins if it speaks of the answer, or else the longest last part of it that does."""
     begins = many = len(tokens)
-    for start in range(many - 1, 0, -1):
+    if not many:
+        return 0
+    tally, last = Tally(), tokens[-1]
+    for start in range(many - 1, max(0, many - _SENTENCE_TOKENS), -1):
         token, before = tokens[start], tokens[start - 1]
+        tally.add(token)
         bounded = before.ends or token.opens or token.new_line
-        if (bounded or token.word in STARTS) and _is_appeal(tokens.part(start, many), bounded):
+        if (bounded or token.word in STARTS) and tally.is_appeal(token, last, bounded=bounded):
             begins = start
         if token.new_line or _STRONG.search(before.text):
             break
@@ -111,17 +159,12 @@ def _appeal(tokens: Tokens) -> int:
 
 def _opening(tokens: Tokens) -> int:
     """Where the text begins after a first sentence that speaks of the answer."""
-    for end in range(1, min(64, len(tokens))):
+    tally = Tally()
+    for end in range(1, min(_SENTENCE_TOKENS, len(tokens))):
+        tally.add(tokens[end - 1])
         if tokens[end - 1].ends or tokens[end].new_line:
-            return end if _is_appeal(tokens.part(0, end), True) else 0
+            return end if tally.is_appeal(tokens[0], tokens[end - 1], bounded=True) else 0
     return 0
-
-
-def _foreign_end(tokens: Tokens) -> int:
-    """Where the last sentence begins if it has nothing of what the rest is about, and means to speak of the answer."""
-    many = len(tokens)
-    begins = next((at for at in range(many - 1, max(0, many - _SENTENCE_TOKENS), -1) if _parts(tokens, at)), 0)
-    return begins if begins and not _is_the_task(tokens, begins) and _is_foreign(tokens, begins, many) else many
 
 
 def _is_the_task(tokens: Tokens, begins: int) -> bool:
@@ -131,46 +174,14 @@ def _is_the_task(tokens: Tokens, begins: int) -> bool:
     return sum(token.kind == "word" for token in tokens.part(begins, len(tokens))) >= _TASK_WORDS
 
 
-def _foreign_opening(tokens: Tokens) -> int:
-    """Where the text goes on after such a first sentence."""
-    ends = next((at for at in range(1, min(_SENTENCE_TOKENS, len(tokens))) if _parts(tokens, at)), 0)
-    return ends if ends and _is_foreign(tokens, 0, ends) else 0
-
-
 def _parts(tokens: Tokens, at: int) -> bool:
     return tokens[at].new_line or bool(_STRONG.search(tokens[at - 1].text))
-
-
-def _is_foreign(tokens: Tokens, start: int, end: int) -> bool:
-    """Of the sentence at either end; the rest is what remains. Who asks something asks it of somebody."""
-    part, rest = tokens.text(start, end), tokens.text(*((end, len(tokens)) if start == 0 else (0, start)))
-    if "?" in part and not any(tokens[at].word in _YOU for at in range(start, end)):
-        return False
-    return not content(part) & content(rest) and open_sense().is_appeal(part, rest)
-
-
-def _is_appeal(part: Sequence[Token], bounded: bool) -> bool:
-    kinds = [token.kind for token in part]
-    about, other = kinds.count("appeal"), kinds.count("word")
-    if "?" in part[-1].text and not (bounded and any(token.word in _YOU for token in part)):
-        return False
-    if len(part) == 1:
-        return about == 1 and (part[0].ends or part[0].opens)
-    if sum(token.kind == "other" and bool(token.word) for token in part) > 1:
-        return False  # a formula or figures: that is a question of its own
-    if not bounded:
-        return about > 1 and not other and len(part) > 2
-    counted = "?" in part[-1].text or "other" in kinds
-    address = 0 if counted else sum(token.word in ADDRESS for token in part)
-    if not about or (other and about + address == 1):
-        return False
-    return about + address >= (_BETWEEN_US if address else _OF_THE_ANSWER) * (about + address + other)
 
 
 def _salad(tokens: Tokens) -> int:
     """Where the tail of the last line begins that is no English: words without glue, junk, another language."""
     many = len(tokens)
-    start, bounded = _after_english(tokens, tokens.last_line())
+    start, bounded = _after_english(tokens, max(tokens.last_line(), many - _LINE_TOKENS))
     part = tokens.part(start, many)
     strange = sum(token.kind == "strange" for token in part)
     if part and part[0].text.startswith(_LATEX):

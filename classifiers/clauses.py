@@ -19,6 +19,7 @@ _STOP = re.compile(r"[.!?…][)\]\"']*$")
 _BRACKETS = "([{<"
 _FEWEST_WORDS = 3
 _FORM_WITHIN = 7
+_SAYS_WITHIN = 24  # tokens: what an order is of stands at its beginning
 _TALK = frozenset(("give", "suggest", "tell", "say", "make", "for", "that"))
 _JOINING = (
     "with using in under from as like while plus and because since then including along assuming modulo given w up"
@@ -62,7 +63,7 @@ def _is_parted(tokens: Tokens, at: int) -> bool:
 
 
 def _is_how(tokens: Tokens, at: int, *, parted: bool, behind_light: bool) -> bool:
-    words = [token.word for token in tokens.part(at, len(tokens)) if token.word]
+    words = [token.word for token in tokens.part(at, min(at + _SAYS_WITHIN, len(tokens))) if token.word]
     if len(words) < _FEWEST_WORDS - parted:
         return False
     tells = _tells_form(words, parted) or _orders_it(words, parted) or (behind_light and _is_of_a_subject(words))
@@ -88,5 +89,5 @@ def _orders_it(words: Sequence[str], parted: bool) -> bool:
     """An order about the answer: "derive it from …", "and prove your answer …"; parted, whatever the verb: "cast it as …"."""
     if parted and words[1] in STANDS_FOR:
         return True
-    verb, *follow = [word for word in words if word not in SKIPPED]
-    return verb in _VERBS and not _OF_IT.isdisjoint(follow[:3])
+    said = [word for word in words if word not in SKIPPED]
+    return bool(said) and said[0] in _VERBS and not _OF_IT.isdisjoint(said[1:4])

@@ -47,9 +47,10 @@ class Vocabulary:
 class WordPieces:
     """Numbers of known pieces, as BERT's uncased tokenizer cuts (Wu et al. 2016); a word with an unknown part is left out."""
 
-    def __init__(self, numbers: Numbers) -> None:
-        """`numbers` by piece; one that goes on inside a word begins with `##`."""
+    def __init__(self, numbers: Numbers, longest: int = _MOST_CHARS) -> None:
+        """`numbers` by piece; one that goes on inside a word begins with `##`. None has more than `longest` characters."""
         self._numbers = numbers
+        self._longest_piece = longest
         self._of_word = lru_cache(_REMEMBERED_WORDS)(self._cut)
 
     def numbers(self, text: str) -> list[int]:
@@ -71,7 +72,7 @@ class WordPieces:
         return tuple(found)
 
     def _longest(self, word: str, start: int) -> tuple[int | None, int]:
-        for end in range(len(word), start, -1):
+        for end in range(min(len(word), start + self._longest_piece), start, -1):
             number = self._numbers.get((UNFINISHED if start else "") + word[start:end])
             if number is not None:
                 return number, end

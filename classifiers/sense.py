@@ -65,7 +65,12 @@ def content(text: str) -> frozenset[str]:
     >>> sorted(content("Which planets are the largest planets?"))
     ['planet', 'which']
     """
-    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if _means(word))
+    return frozenset(stems(text))
+
+
+def stems(text: str) -> list[str]:
+    """The same in order, as often as they stand there."""
+    return [_stem(word) for word in _WORD.findall(text.lower()) if _means(word)]
 
 
 def _means(word: str) -> bool:

@@ -66,5 +66,6 @@ def open_static(path: Path = TABLE) -> StaticEmbedder:
     from safetensors.numpy import load as unpack
 
     parts = unpack(path.read_bytes())
-    pieces = WordPieces(Vocabulary(parts["pieces"].tobytes().decode().split("\n")))
+    names = parts["pieces"].tobytes().decode().split("\n")
+    pieces = WordPieces(Vocabulary(names), max(map(len, names)))
     return StaticEmbedder(pieces, parts["numbers"].astype(np.int8), parts["scale"].astype(np.float32)[:, None])
