@@ -10,6 +10,7 @@ from backends.remote.address import api_base
 from backends.remote.dialect import ServerDialect
 from backends.transport import HttpRequest
 from backends.transport.interface import opening_of
+from backends.upstream import UpstreamCall
 
 USER_AGENT = "turnout"
 
@@ -36,12 +37,14 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Asking:
-    """The key goes to the origin of `at` and nowhere else. Raises ValueError when `at` is no http(s) address."""
+    """The key goes to the origin of `at` and nowhere else. `salt_field` of the body says whose caches a prompt is looked up in,
+    where the server has such a field. Raises ValueError when `at` is no http(s) address."""
 
-    def __init__(self, at: str, dialect: ServerDialect, key: Key | None) -> None:
+    def __init__(self, at: str, dialect: ServerDialect, key: Key | None, salt_field: str = "") -> None:
         self.origin, self.base = api_base(at)
         self._dialect = dialect
         self._key = key
+        self._salt_field = salt_field
         self._kept: dict[tuple[str, bool], Head] = {}
 
     @property
@@ -61,15 +64,25 @@ class Asking:
         headers = {**self.headers(), "accept": "application/json", "content-type": "application/json"}
         return HttpRequest("POST", self.origin, target, tuple(headers.items()), body)
 
-    def ask(self, path: str, request: ChatRequest, body: bytes, more: Mapping[str, str]) -> HttpRequest:
-        """Below the base of the API, with what `more` has beside our own headers."""
-        its_own = self._dialect.headers_of(request)
+    def ask(self, call: UpstreamCall) -> HttpRequest:
+        """The call in the server's dialect, with what its headers have beside our own. Raises `RequestFault` where the dialect
+        has no words for the request."""
+        request, more = call.request, call.headers
+        body = self._dialect.body(request)
+        if self._salt_field and call.prepared.salt:
+            body = salted(body, self._salt_field, call.prepared.salt)
+        path, its_own = self._dialect.page(request)
         head = self._head(path, request, its_own) if its_own else self._kept.get((path, request.stream))
         if head is None:
             head = self._keep(path, request)
         if not head.names.isdisjoint(more):
             more = {name: value for name, value in more.items() if name not in head.names}
         return HttpRequest("POST", self.origin, head.path, head.headers, body, more, head.opening)
+
+    def question(self, path: str, request: ChatRequest, body: bytes) -> HttpRequest:
+        """Of another page below the base of the API, about the same request."""
+        head = self._head(path, request, self._dialect.page(request)[1])
+        return HttpRequest("POST", self.origin, head.path, head.headers, body, opening=head.opening)
 
     def _keep(self, path: str, request: ChatRequest) -> Head:
         head = self._head(path, request, {})

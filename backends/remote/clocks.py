@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from backends.errors import Kind, UpstreamError
-from backends.remote.alarms import STRETCH_S, Alarms, Waits
+from backends.transport.alarms import LAST_LOOK_S, STRETCH_S, Alarms, Waits
 from backends.upstream import TimeLimits
 
 T = TypeVar("T")
@@ -15,15 +15,12 @@ T = TypeVar("T")
 Deadline = tuple[float, Kind]
 """An instant of the loop's clock, and how its passing is called."""
 
-LAST_LOOK_S = 0.001
-"""A deadline that has passed leaves time for one more look at what has come."""
-
 
 class Clocks:
     """Made when the attempt starts. The connect clock is the transport's: only it knows when a connection stands.
 
     `with clocks.until(deadline)` raises `UpstreamError` of the deadline's kind when it passes while the task waits inside.
-    One at a time. `with clocks` has the limit over all, and stops them.
+    One at a time.
 
     `deadline()` is asked for once per event and then used for every read until that event came, so that comments
     between events do not push it. Time in which nobody waits for the upstream does not count as a gap, nor does time in
@@ -47,7 +44,6 @@ class Clocks:
         "_together",
         "_total_at",
         "_waiter",
-        "_waits_again",
     )
 
     def __init__(self, limits: TimeLimits, *, streams: bool, alarms: Alarms | None = None) -> None:
@@ -62,7 +58,7 @@ class Clocks:
         self._timer: asyncio.TimerHandle | None = None
         self._together: set[Waits] | None = None
         self._rings_at = self._passed_at = inf
-        self._rang = self._waits_again = False
+        self._rang = False
         self._cancels = 0
 
     def spoke(self) -> None:
@@ -88,7 +84,7 @@ class Clocks:
             return await awaitable
 
     def until(self, deadline: Deadline) -> Self:
-        self._deadline, self._waits_again = deadline, True
+        self._deadline = deadline
         return self
 
     def __enter__(self) -> None:
@@ -100,8 +96,6 @@ class Clocks:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         task, self._waiter = self._waiter, None
-        if not self._waits_again:
-            self.stop()
         if not self._rang or task is None:
             return
         self._rang = False

@@ -28,14 +28,12 @@ class StreamReader(Protocol):
 class ServerDialect(Protocol):
     """One kind of server. Paths lie below the base of the API."""
 
-    def path_of(self, request: ChatRequest) -> str: ...
+    def page(self, request: ChatRequest) -> tuple[str, Mapping[str, str]]:
+        """Where the request goes, and the headers that it carries beside those of every one."""
+        ...
 
     def headers(self, secret: str) -> Mapping[str, str]:
         """What every request carries. `secret` is the key, or ""."""
-        ...
-
-    def headers_of(self, request: ChatRequest) -> Mapping[str, str]:
-        """What this request carries beside them."""
         ...
 
     def body(self, request: ChatRequest) -> bytes:

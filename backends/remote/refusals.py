@@ -19,6 +19,7 @@ _KINDS: Mapping[str, Kind] = {
     "busy": "overloaded",
     "lost": "stream_cut",
     "malformed": "bad_answer",
+    "late": "total_timeout",
 }
 _OUR_KEY_IS_BAD = (401, 403)
 _FRAGMENT_CHARS = 4

@@ -11,20 +11,21 @@ from backends.dialects.openai_chat.whole import AnswerError
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.probes.openai import probe
-from backends.remote.alarms import Alarms
 from backends.remote.answers import StreamedAnswer, WholeAnswer
-from backends.remote.asking import Asking, Key, checked, salted
-from backends.remote.clocks import Clocks, Deadline
+from backends.remote.asking import Asking, Key, checked
+from backends.remote.clocks import Clocks
 from backends.remote.dialect import CountsPrompts, ServerDialect
 from backends.remote.prefix import CHUNK_BYTES, prefix_blocks
 from backends.remote.prompt import BYTES_PER_TOKEN, estimate_prompt
 from backends.remote.refusals import MAX_REFUSAL_BYTES, from_report, from_status, from_transport, unsupported
-from backends.transport import HttpRequest, Response, Transport, TransportError
+from backends.transport import Response, Transport, TransportError
+from backends.transport.alarms import Alarms
 from backends.transport.decoding import read_whole
 from backends.upstream import Answer, Load, Prepared, TimeLimits, UpstreamCall
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 GOOD = range(200, 300)
+FAILURES = (TransportError, AnswerError, ReportedError, RequestFault)
 
 Knows = Callable[[Prepared], int | None]
 """Tokens of a prompt that the server holds, where that is known for sure."""
@@ -57,10 +58,9 @@ class RemoteUpstream:
     ) -> None:
         self._serves = serves or model
         self._dialect = dialect or ChatServer(model, self._serves, habits or Habits())
-        self._asking = Asking(at, self._dialect, checked(key, model))
+        self._asking = Asking(at, self._dialect, checked(key, model), salt_field)
         self._transport = transport
         self._heeds = heeds
-        self._salt_field = salt_field
         self._knows = knows
         self._running = 0
         self._queued_tokens = 0
@@ -113,20 +113,18 @@ class RemoteUpstream:
         dialect = self._dialect
         if not isinstance(dialect, CountsPrompts):
             return None
-        clocks = Clocks(limits, streams=False, alarms=self._alarms or self._set_alarms())
+        response: Response | None = None
         try:
-            asked = self._asking.ask(dialect.count_path(request), request, dialect.count_body(request), {})
-            response = await self._open(asked, clocks, clocks.total(), limits.connect_s)
-            try:
-                return dialect.counted(await clocks.wait(read_whole(response, MAX_REFUSAL_BYTES), clocks.total()))
-            finally:
-                await response.aclose()
-        except RequestFault as fault:
-            raise unsupported(fault) from fault
-        except (TransportError, AnswerError) as error:
+            asked = self._asking.question(dialect.count_path(request), request, dialect.count_body(request))
+            response = await self._transport.open(asked, limits.connect_s, limits.total_s)
+            if response.status not in GOOD:
+                raise await self._refusal(response, Clocks(limits, streams=False))
+            return dialect.counted(await read_whole(response, MAX_REFUSAL_BYTES))
+        except FAILURES as error:
             raise self._failure(error) from error
         finally:
-            clocks.stop()
+            if response is not None:
+                await response.aclose()
 
     def start(self, call: UpstreamCall) -> Coroutine[object, None, Answer]:
         """Returns when the first content, or the whole answer, is in hand. Raises `UpstreamError`."""
@@ -136,23 +134,21 @@ class RemoteUpstream:
         """The transport belongs to whoever made it."""
 
     async def _whole(self, call: UpstreamCall) -> Answer:
-        clocks = Clocks(call.limits, streams=False, alarms=self._alarms or self._set_alarms())
-        response: Response | None = None
+        limits, response = call.limits, None
         tokens = self._enter(call)
         try:
-            with clocks:
-                response = await self._transport.open(self._request(call), call.limits.connect_s)
-                if response.status in GOOD:
-                    if self._heeds is not None:
-                        self._heeds(call, response.headers)
-                    return WholeAnswer(self._dialect.whole(await read_whole(response, MAX_ANSWER_BYTES), call.request))
-            raise await self._refusal(response, clocks)
-        except (TransportError, AnswerError, ReportedError) as error:
+            response = await self._transport.open(self._asking.ask(call), limits.connect_s, limits.total_s)
+            if response.status not in GOOD:
+                raise await self._refusal(response, Clocks(limits, streams=False))
+            if self._heeds is not None:
+                self._heeds(call, response.headers)
+            return WholeAnswer(self._dialect.whole(await read_whole(response, MAX_ANSWER_BYTES), call.request))
+        except FAILURES as error:
             raise self._failure(error) from error
         finally:
             self._queued_tokens -= tokens
             self._running -= 1
-            if response is not None:
+            if response is not None and not response.done:
                 await response.aclose()
 
     async def _stream(self, call: UpstreamCall) -> Answer:
@@ -181,7 +177,7 @@ class RemoteUpstream:
         return tokens
 
     async def _begun(self, call: UpstreamCall, clocks: Clocks) -> Answer:
-        response = await self._open(self._request(call), clocks, clocks.deadline(), call.limits.connect_s)
+        response = await self._open(call, clocks)
         try:
             if self._heeds is not None:
                 self._heeds(call, response.headers)
@@ -200,13 +196,13 @@ class RemoteUpstream:
             raise
         return answer
 
-    async def _open(self, request: HttpRequest, clocks: Clocks, deadline: Deadline, connect_s: float) -> Response:
+    async def _open(self, call: UpstreamCall, clocks: Clocks) -> Response:
         """A response with a good status. Raises `UpstreamError` for every other."""
         try:
-            with clocks.until(deadline):
-                response = await self._transport.open(request, connect_s)
-        except TransportError as error:
-            raise from_transport(error) from error
+            with clocks.until(clocks.deadline()):
+                response = await self._transport.open(self._asking.ask(call), call.limits.connect_s)
+        except (TransportError, RequestFault) as error:
+            raise self._failure(error) from error
         if response.status in GOOD:
             return response
         try:
@@ -225,19 +221,12 @@ class RemoteUpstream:
             clocks.stop()
         return from_status(response.status, response.headers, body, self._asking.secret)
 
-    def _request(self, call: UpstreamCall) -> HttpRequest:
-        """Raises `UpstreamError` where the dialect has no words for the request."""
-        try:
-            body = self._dialect.body(call.request)
-        except RequestFault as fault:
-            raise unsupported(fault) from fault
-        if self._salt_field and call.prepared.salt:
-            body = salted(body, self._salt_field, call.prepared.salt)
-        return self._asking.ask(self._dialect.path_of(call.request), call.request, body, call.headers)
-
-    def _failure(self, error: TransportError | AnswerError | ReportedError) -> UpstreamError:
+    def _failure(self, error: Exception) -> UpstreamError:
+        """One of `FAILURES` in the words of upstreams."""
         if isinstance(error, TransportError):
             return from_transport(error)
+        if isinstance(error, RequestFault):
+            return unsupported(error)
         if isinstance(error, ReportedError):
             return from_report(error, self._asking.secret)
         return UpstreamError("bad_answer", str(error), sent=True)

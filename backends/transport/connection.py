@@ -8,8 +8,13 @@ import ssl
 from collections.abc import Callable
 from typing import Protocol, cast
 
+import httptools
+
 from backends.transport.exchange import Bounds, Exchange
+from backends.transport.heads import Heads
 from backends.transport.interface import Origin, TransportError
+
+ENCODING = b"content-encoding"
 
 FRESH_S = 0.05
 """Nobody closes a connection that was used so short a time ago for being idle; what else came of it before this turn of the
@@ -29,15 +34,33 @@ class Keeper(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """`idle_since` is the loop's time of its last release."""
+    """`idle_since` is the loop's time of its last release. Its parser stays with it from one exchange to the next, and stands
+    at the begin of an answer whenever one is due."""
 
-    __slots__ = ("_bounds", "_keeper", "_loop", "_poll", "_transport", "closed", "exchange", "idle_since")
+    __slots__ = (
+        "_bounds",
+        "_heads",
+        "_keeper",
+        "_left",
+        "_loop",
+        "_parser",
+        "_poll",
+        "_transport",
+        "closed",
+        "exchange",
+        "idle_since",
+    )
 
-    def __init__(self, bounds: Bounds, keeper: Keeper, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, bounds: Bounds, keeper: Keeper, loop: asyncio.AbstractEventLoop, heads: Heads | None = None
+    ) -> None:
         self._bounds = bounds
         self._keeper = keeper
         self._loop = loop
+        self._heads = heads or Heads()
+        self._left = 0
         self._poll = select.poll()
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self.exchange: Exchange | None = None
         self.closed, self.idle_since = False, 0.0
@@ -51,15 +74,25 @@ class Connection(asyncio.Protocol):
             self._poll.register(sock.fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
-        if self.exchange is None:
+        exchange = self.exchange
+        if exchange is None:
             self.abort()
-        else:
-            self.exchange.feed(data)
+            return
+        if self._left:
+            self._go_on(exchange, data)
+        elif exchange.is_heard:
+            self._parse(exchange, data)
+        elif not self._is_known(exchange, data):
+            self._begin(exchange, data)
+        if exchange.came():
+            self._free(keep=exchange.done and exchange.reusable)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
+        """The parser knows this connection, which is not to wait for the collector of cycles."""
+        self.closed, self._parser = True, None
         if self.exchange is not None:
             self.exchange.ended(exc)
+            self._free(keep=False)
         self._keeper.lost(self)
 
     def send(self, wire: bytes) -> Exchange:
@@ -68,10 +101,93 @@ class Connection(asyncio.Protocol):
         self._transport.write(wire)
         return exchange
 
-    def free(self, *, keep: bool) -> None:
+    def leave(self) -> None:
+        self._free(keep=False)
+
+    def _free(self, *, keep: bool) -> None:
         """Of the exchange, which is over."""
         self.exchange = None
         self._keeper.release(self, keep=keep)
+
+    def _is_known(self, exchange: Exchange, data: bytes) -> bool:
+        """Whether the answer begins with a head of a form that was read before. Then it is written down as the parser would."""
+        heads = self._heads
+        found = heads.match(data) if heads.match is not None else None
+        if found is None:
+            return False
+        begin = found.end()
+        self._left = left = int(found[1]) - (len(data) - begin)
+        if left < 0:
+            self._left = 0
+            return False
+        exchange.is_heard = exchange.reusable = True
+        exchange.status, exchange.known, exchange.done = heads.status, data, not left
+        if len(data) > begin:
+            exchange.pieces.append(data[begin:])
+            exchange.unread = len(data) - begin
+        return True
+
+    def _begin(self, exchange: Exchange, data: bytes) -> None:
+        self._parse(exchange, data)
+        if exchange.done and exchange.reusable:
+            self._heads.learn(data, exchange.status, exchange.lines)
+
+    def _go_on(self, exchange: Exchange, data: bytes) -> None:
+        """More of a body whose length is known. What is behind it is the parser's to judge."""
+        piece, beyond = data[: self._left], data[self._left :]
+        self._left -= len(piece)
+        self.on_body(piece)
+        if not self._left:
+            exchange.done = True
+            if beyond:
+                self._parse(exchange, beyond)
+
+    def _parse(self, exchange: Exchange, data: bytes) -> None:
+        parser = self._parser
+        assert parser is not None
+        try:
+            parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            exchange.fail("malformed", f"the upstream's answer is not proper HTTP ({error})")
+        exchange.is_heard = True
+        if exchange.status < 200:
+            exchange.head_bytes += len(data)
+            if exchange.head_bytes > self._bounds.head_bytes:
+                exchange.fail("malformed", "the head of the upstream's answer is too large")
+
+    # parser's side
+
+    def on_message_begin(self) -> None:
+        if self.exchange is not None and self.exchange.status >= 200:
+            raise ValueError("a second response to one request")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        exchange = self.exchange
+        assert exchange is not None
+        exchange.lines.append((name, value))
+        if len(exchange.lines) > self._bounds.headers:
+            raise ValueError("too many headers")
+        if len(name) == len(ENCODING) and name.lower() == ENCODING:
+            exchange.is_packed = True
+
+    def on_headers_complete(self) -> None:
+        exchange, parser = self.exchange, self._parser
+        assert exchange is not None
+        assert parser is not None
+        exchange.head_came(parser.get_status_code(), can_follow=parser.should_keep_alive())
+
+    def on_body(self, data: bytes) -> None:
+        exchange = self.exchange
+        if exchange is not None and not exchange.lingers:
+            exchange.pieces.append(data)
+            exchange.unread += len(data)
+
+    def on_message_complete(self) -> None:
+        exchange = self.exchange
+        if exchange is not None and exchange.status >= 200:
+            exchange.done = True
+
+    # socket's side
 
     def pause(self) -> None:
         if self._transport is not None and not self.closed:

@@ -1,15 +1,14 @@
-"""One response as it comes in: fed with bytes, read piece by piece. Knows HTTP/1.1, no socket."""
+"""One response, for who reads it: its connection tells it what comes. Knows HTTP/1.1, no socket."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
-import httptools
 import msgspec
 
-from backends.transport.interface import FailureKind, Into, TransportError
-
-ENCODING = b"content-encoding"
+from backends.transport.alarms import STRETCH_S, Alarms, Near, Waits
+from backends.transport.heads import lines_of
+from backends.transport.interface import FailureKind, Into, TransportError, late
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,164 +22,175 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flow(Protocol):
-    """The socket behind."""
+    """The connection behind."""
 
     def pause(self) -> None: ...
 
     def resume(self) -> None: ...
 
-    def free(self, *, keep: bool) -> None:
-        """The exchange is over, and told so once; `keep`: another one may follow it."""
+    def leave(self) -> None:
+        """Whoever waited for the rest has given it up."""
         ...
 
 
 class Exchange:
-    """One response. `on_*` are called by the parser, `feed` and `ended` by the connection, the rest by who reads it."""
+    """One response. What has no underscore is the connection's to write, as it comes; the rest is for who reads it.
+
+    `head` is there when the reader may go on. `reusable`: another exchange may follow this one when it is `done`. `known`
+    begins with a head that was not parsed, as its form was known. An exchange holds its connection until it is over, one way
+    or the other, and then lets go of it at once.
+    """
 
     __slots__ = (
         "_bounds",
         "_error",
         "_flow",
-        "_freed",
-        "_head_bytes",
         "_headers",
-        "_heard",
         "_into",
-        "_lines",
         "_lingering",
         "_loop",
-        "_of_head",
-        "_parser",
+        "_near",
         "_paused",
-        "_pieces",
-        "_unread",
-        "_until_eof",
+        "_together",
+        "_until",
         "_waiter",
+        "_whole_s",
         "done",
         "head",
+        "head_bytes",
+        "is_heard",
         "is_packed",
+        "known",
+        "lines",
+        "of_head",
+        "pieces",
         "reusable",
         "status",
+        "unread",
+        "until_eof",
     )
 
     def __init__(self, flow: Flow, bounds: Bounds, loop: asyncio.AbstractEventLoop) -> None:
-        self._flow = flow
+        self._flow: Flow | None = flow
         self._bounds = bounds
         self._loop = loop
-        self._parser = httptools.HttpResponseParser(self)
         self.head: asyncio.Future[None] = loop.create_future()
-        self.status = self._head_bytes = self._of_head = self._unread = 0
-        self.is_packed = self.done = self.reusable = False
-        self._heard = self._until_eof = self._paused = self._freed = False
-        self._lines: list[tuple[bytes, bytes]] = []
+        self.status = self.head_bytes = self.of_head = self.unread = 0
+        self.is_heard = self.is_packed = self.done = self.reusable = self.until_eof = self._paused = False
+        self.lines: list[tuple[bytes, bytes]] = []
+        self.pieces: list[bytes] = []
+        self.known = b""
         self._headers: Mapping[str, str] | None = None
-        self._pieces: list[bytes] = []
         self._error: TransportError | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._into: Into | None = None
         self._lingering: asyncio.TimerHandle | None = None
+        self._together: set[Waits] | None = None
+        self._near: Near | None = None
+        self._whole_s = self._until = 0.0
 
-    # parser's side
+    def wait_for_all(self, now: float, whole_s: float, alarms: Alarms) -> None:
+        """The head is there when all of a good answer is, or as much as is held unread. It has to be over in that time."""
+        self._whole_s, self._until = whole_s, now + whole_s
+        if whole_s > STRETCH_S:
+            self._together = alarms.together(self._until)
+            self._together.add(self)
+        else:
+            self.is_near()
 
-    def on_message_begin(self) -> None:
-        if self._heard and self.status >= 200:
-            raise ValueError("a second response to one request")
-        self._heard = True
+    # connection's side
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._lines.append((name, value))
-        if len(self._lines) > self._bounds.headers:
-            raise ValueError("too many headers")
-        if len(name) == len(ENCODING) and name.lower() == ENCODING:
-            self.is_packed = True
-
-    def on_headers_complete(self) -> None:
-        self.status = self._parser.get_status_code()
-        if self.status < 200:
-            self._lines.clear()
+    def head_came(self, status: int, *, can_follow: bool) -> None:
+        """Its lines are all there. What an interim answer says is forgotten."""
+        self.status = status
+        if status < 200:
+            self.lines.clear()
             self.is_packed = False
             return
-        self._of_head = len(self._lines)
-        self.reusable = self._parser.should_keep_alive()
-        if not self.reusable:
+        self.of_head, self.reusable = len(self.lines), can_follow
+        if not can_follow:
             chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
-            bodiless = self.status in (204, 304)
-            self._until_eof = not (chunked or bodiless or "content-length" in self.headers)
-        if not self.head.done():
+            bodiless = status in (204, 304)
+            self.until_eof = not (chunked or bodiless or "content-length" in self.headers)
+
+    def came(self) -> bool:
+        """Bytes have come, and what they say is written down. Whether that is all, and the connection is free."""
+        over = self.done or self._error is not None
+        if over:
+            self._let_go()
+        elif self.unread > self._bounds.unread_bytes and not self._paused and self._flow is not None:
+            self._paused = True
+            self._flow.pause()
+        waiter = self._waiter
+        if waiter is not None:
+            if not waiter.done() and not self._poured(waiter) and not waiter.done():
+                waiter.set_result(None)
+        elif not self.head.done() and (over or self._may_go_on()):
             self.head.set_result(None)
+        return over
 
-    def on_body(self, data: bytes) -> None:
-        if self._lingering is not None:
-            return
-        self._pieces.append(data)
-        self._unread += len(data)
-
-    def on_message_complete(self) -> None:
-        if self.status >= 200:
+    def ended(self, error: Exception | None) -> None:
+        """The connection is gone: the proper end of a body without a length, and a loss otherwise."""
+        if self.until_eof and error is None and self._error is None:
             self.done = True
+        elif not self.done:
+            self.fail("lost", "the upstream closed the connection before its answer was complete")
+        self.came()
+
+    def fail(self, kind: FailureKind, message: str) -> None:
+        self.reusable = False
+        if not self.done and self._error is None:
+            self._fail(TransportError(kind, message, sent=True))
+
+    @property
+    def lingers(self) -> bool:
+        """Nobody wants the rest, but for the sake of the connection."""
+        return self._lingering is not None
+
+    def is_near(self) -> None:
+        """The alarm's word."""
+        self._together, self._near = None, Near(self._loop, self._until, self._late)
+
+    def _fail(self, error: TransportError) -> None:
+        self._error = error
+        if not self.head.done():
+            self.head.set_exception(error)
+
+    def _late(self) -> None:
+        self._fail(late(self._whole_s))
+        self.give_up()
+        self.came()
+
+    def _may_go_on(self) -> bool:
+        return self.status >= 200 and (not self._whole_s or self.status >= 300 or self._paused)
+
+    def _let_go(self) -> None:
+        """Of all that is not its own."""
+        flow, self._flow = self._flow, None
+        if self._together is not None:
+            self._together.discard(self)
+            self._together = None
+        elif self._near is not None:
+            self._near.cancel()
+            self._near = None
+        if self._lingering is not None:
+            self._lingering.cancel()
+        if self._paused and flow is not None:
+            self._paused = False
+            flow.resume()
+
+    # reader's side
 
     @property
     def headers(self) -> Mapping[str, str]:
         """Read when somebody asks; what follows a body in chunks is none of the head."""
         if self._headers is None:
-            lines = reversed(self._lines[: self._of_head])
-            self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in lines}
+            lines = lines_of(self.known) if self.known else self.lines[: self.of_head]
+            self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reversed(lines)}
         return self._headers
 
-    # connection's side
-
-    def feed(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail("malformed", f"the upstream's answer is not proper HTTP ({error})")
-        if self.status < 200:
-            self._head_bytes += len(data)
-            if self._head_bytes > self._bounds.head_bytes:
-                self._fail("malformed", "the head of the upstream's answer is too large")
-        if self._unread > self._bounds.unread_bytes and not self._paused:
-            self._paused = True
-            self._flow.pause()
-        if self._waiter is not None or self._lingering is not None:
-            self._wake()
-
-    def ended(self, error: Exception | None) -> None:
-        """The connection is gone: the proper end of a body without a length, and a loss otherwise."""
-        if self._until_eof and error is None and self._error is None:
-            self.done = True
-        elif not self.done:
-            self._fail("lost", "the upstream closed the connection before its answer was complete")
-        self._wake()
-
-    def _fail(self, kind: FailureKind, message: str) -> None:
-        self.reusable = False
-        if self.done:
-            return
-        if self._error is None:
-            self._error = TransportError(kind, message, sent=True)
-        if not self.head.done():
-            self.head.set_exception(self._error)
-
-    def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done() and not self._poured(waiter) and not waiter.done():
-            waiter.set_result(None)
-        if self._lingering is not None and self.over:
-            self.give_up()
-
-    # reader's side
-
-    @property
-    def over(self) -> bool:
-        return self.done or self._error is not None
-
-    @property
-    def unheard(self) -> bool:
-        """Not a byte of an answer has come."""
-        return not self._heard
-
     async def read(self) -> bytes:
-        while not self._pieces:
+        while not self.pieces:
             if self._error is not None:
                 raise self._error
             if self.done:
@@ -189,9 +199,9 @@ class Exchange:
         return self._taken()
 
     async def pour(self, into: Into) -> None:
-        """Every piece goes on from within `feed`, until `into` takes no more."""
+        """Every piece goes on in the instant in which it comes, until `into` takes no more."""
         while into(await self.read()):
-            if self._pieces or self.over:
+            if self.pieces or self.done or self._error is not None:
                 continue
             self._into = into
             try:
@@ -203,7 +213,7 @@ class Exchange:
 
     def _poured(self, waiter: "asyncio.Future[None]") -> bool:
         """Whether what has come went on, and whoever waits for the end of it may go on waiting."""
-        if self._into is None or not self._pieces:
+        if self._into is None or not self.pieces:
             return False
         try:
             if self._into(self._taken()):
@@ -216,10 +226,10 @@ class Exchange:
         return False
 
     def _taken(self) -> bytes:
-        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
-        self._unread = 0
-        if self._paused:
+        data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+        self.pieces.clear()
+        self.unread = 0
+        if self._paused and self._flow is not None:
             self._paused = False
             self._flow.resume()
         return data
@@ -234,19 +244,15 @@ class Exchange:
     async def aclose(self, *, whole: bool = False) -> None:
         if self._lingering is not None:
             return
-        if whole and not (self._freed or self.over):
+        if whole and self._flow is not None:
             self._lingering = self._loop.call_later(self._bounds.linger_s, self.give_up)
             self._taken()
         else:
             self.give_up()
 
     def give_up(self) -> None:
-        """The connection is free, for another exchange if this one came to its end. The parser knows this exchange, which is
-        not to wait for the collector of cycles."""
-        if self._freed:
-            return
-        self._freed = True
-        if self._lingering is not None:
-            self._lingering.cancel()
-        del self._parser
-        self._flow.free(keep=self.done and self.reusable)
+        """Whatever is missing, nobody waits for it any more: the connection is closed."""
+        flow = self._flow
+        if flow is not None:
+            self._let_go()
+            flow.leave()

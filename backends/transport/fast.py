@@ -1,7 +1,9 @@
 """The transport of the hot path: HTTP/1.1 straight on asyncio, with httptools as its parser."""
 
+import asyncio
 import ssl
 
+from backends.transport.alarms import Alarms
 from backends.transport.exchange import Bounds, Exchange
 from backends.transport.interface import HttpRequest, Origin, TransportError, lines_of, opening_of
 from backends.transport.pool import Pool, PoolLimits
@@ -17,20 +19,29 @@ class FastTransport:
         self._bounds = bounds or Bounds()
         self._tls = tls
         self._pools: dict[Origin, Pool] = {}
+        self._alarms: Alarms | None = None
 
-    async def open(self, request: HttpRequest, connect_s: float) -> Exchange:
+    async def open(self, request: HttpRequest, connect_s: float, whole_s: float | None = None) -> Exchange:
         wire = serialise(request)
         pool = self._pools.get(request.origin) or self._pool(request.origin)
+        now = pool.now()
         while True:
-            connection, is_reused = pool.reuse(), True
+            connection, is_reused = pool.reuse(now), True
             if connection is None:
                 connection, is_reused = await pool.take(connect_s)
             exchange = connection.send(wire)
+            if whole_s is not None:
+                exchange.wait_for_all(now, whole_s, self._alarms or self._set_alarms())
             try:
                 await exchange.head
             except BaseException as error:
                 exchange.give_up()
-                if isinstance(error, TransportError) and is_reused and exchange.unheard and request.method == "GET":
+                if (
+                    isinstance(error, TransportError)
+                    and is_reused
+                    and request.method == "GET"
+                    and not exchange.is_heard
+                ):
                     continue  # RFC 9110 section 9.2.2: an idempotent request may be repeated
                 raise
             return exchange
@@ -40,6 +51,11 @@ class FastTransport:
         """Connections that carry an exchange."""
         return sum(pool.in_use for pool in self._pools.values())
 
+    @property
+    def waiting(self) -> int:
+        """Exchanges whose time is bounded, and far from over."""
+        return self._alarms.waiting if self._alarms is not None else 0
+
     async def aclose(self) -> None:
         for pool in self._pools.values():
             pool.close()
@@ -48,6 +64,11 @@ class FastTransport:
         tls = self._context() if origin.scheme == "https" else None
         pool = self._pools[origin] = Pool(origin, tls, self._limits, self._bounds)
         return pool
+
+    def _set_alarms(self) -> Alarms:
+        """On the event loop of the connections."""
+        self._alarms = Alarms(asyncio.get_running_loop())
+        return self._alarms
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:

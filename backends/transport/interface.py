@@ -12,21 +12,25 @@ import msgspec
 
 _PORTS = {"http": 80, "https": 443}
 
-FailureKind = Literal["unreachable", "busy", "lost", "malformed"]
+FailureKind = Literal["unreachable", "busy", "lost", "malformed", "late"]
 
 
 class TransportError(Exception):
     """An exchange that failed below HTTP.
 
     `unreachable`: no connection (refused, name, TLS, too slow). `busy`: every connection that we may have is in use.
-    `lost`: the peer went away. `malformed`: what it said is not HTTP within our bounds. `sent` is True once bytes of
-    the request may have been read by the peer.
+    `lost`: the peer went away. `malformed`: what it said is not HTTP within our bounds. `late`: it took longer in all than it
+    may. `sent` is True once bytes of the request may have been read by the peer.
     """
 
     def __init__(self, kind: FailureKind, message: str, *, sent: bool) -> None:
         super().__init__(message)
         self.kind = kind
         self.sent = sent
+
+
+def late(whole_s: float) -> TransportError:
+    return TransportError("late", f"the upstream took longer than {whole_s:g} s in all", sent=True)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -108,7 +112,8 @@ class Response(Protocol):
 
     @property
     def done(self) -> bool:
-        """Whether it is known that the last of it has come: what was read since then is the end."""
+        """Whether it is known that the last of it has come: what was read since then is the end, and nothing is held that
+        closing it would give back."""
         ...
 
     async def aclose(self, *, whole: bool = False) -> None:
@@ -135,8 +140,12 @@ class Pours(Protocol):
 class Transport(Protocol):
     """Opens exchanges and owns their connections."""
 
-    async def open(self, request: HttpRequest, connect_s: float) -> Response:
-        """Send, and wait for the head. Raises `TransportError`; when cancelled, the connection is closed."""
+    async def open(self, request: HttpRequest, connect_s: float, whole_s: float | None = None) -> Response:
+        """Send, and wait for the head. Raises `TransportError`; when cancelled, the connection is closed.
+
+        With `whole_s` the response has to be over in so many seconds from here on: after that, this and its reads raise
+        `TransportError` of kind `late`. As all of a good answer is wanted then, it may be waited for here.
+        """
         ...
 
     async def aclose(self) -> None: ...

@@ -3,13 +3,17 @@
 Whatever an `httpx.AsyncBaseTransport` can do can stand here; it costs several times the processor of `fast`.
 """
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from http.cookiejar import DefaultCookiePolicy
+from typing import TypeVar
 
 import httpx
 
-from backends.transport.interface import FailureKind, HttpRequest, TransportError
+from backends.transport.interface import FailureKind, HttpRequest, TransportError, late
+
+T = TypeVar("T")
 
 _CONNECTING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
 
@@ -19,8 +23,9 @@ class HttpxResponse:
 
     done = False
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, limit: "Limit") -> None:
         self._response = response
+        self._limit = limit
         self._pieces: AsyncIterator[bytes] = response.aiter_raw()
         self._headers: dict[str, str] = {}
         for name, value in response.headers.multi_items():
@@ -41,7 +46,7 @@ class HttpxResponse:
     async def read(self) -> bytes:
         try:
             while True:
-                piece = await anext(self._pieces, None)
+                piece = await self._limit.keep(self._next())
                 if piece is None:
                     return b""
                 if piece:
@@ -51,9 +56,30 @@ class HttpxResponse:
         except httpx.StreamError as error:
             raise TransportError("lost", "the response was closed while it was read", sent=True) from error
 
+    async def _next(self) -> bytes | None:
+        return await anext(self._pieces, None)
+
     async def aclose(self, *, whole: bool = False) -> None:
         with contextlib.suppress(httpx.HTTPError):
             await self._response.aclose()
+
+
+class Limit:
+    """What has to be over `whole_s` seconds from now. None: whenever it likes."""
+
+    def __init__(self, whole_s: float | None) -> None:
+        self._whole_s = whole_s
+        self._at = None if whole_s is None else asyncio.get_running_loop().time() + whole_s
+
+    async def keep(self, work: Coroutine[object, object, T]) -> T:
+        """Raises TransportError of kind `late`."""
+        try:
+            async with asyncio.timeout_at(self._at) as limit:
+                return await work
+        except TimeoutError:
+            if self._whole_s is None or not limit.expired():
+                raise
+            raise late(self._whole_s) from None
 
 
 class HttpxTransport:
@@ -69,7 +95,8 @@ class HttpxTransport:
         self._client.headers.clear()
         self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
 
-    async def open(self, request: HttpRequest, connect_s: float) -> HttpxResponse:
+    async def open(self, request: HttpRequest, connect_s: float, whole_s: float | None = None) -> HttpxResponse:
+        limit = Limit(whole_s)
         timeout = httpx.Timeout(None, connect=connect_s, pool=connect_s)
         try:
             built = self._client.build_request(
@@ -79,7 +106,7 @@ class HttpxTransport:
                 content=request.body,
                 timeout=timeout,
             )
-            return HttpxResponse(await self._client.send(built, stream=True))
+            return HttpxResponse(await limit.keep(self._client.send(built, stream=True)), limit)
         except httpx.HTTPError as error:
             raise failure(error) from error
 

@@ -9,6 +9,7 @@ import msgspec
 
 from backends.transport.connection import Connection, connect
 from backends.transport.exchange import Bounds
+from backends.transport.heads import Heads
 from backends.transport.interface import Origin, TransportError
 
 
@@ -31,17 +32,18 @@ class Pool:
         self._tls = tls
         self._size, self._idle_s = limits.connections, limits.idle_s
         self._bounds = bounds
+        self._heads = Heads()
         self._idle: deque[Connection] = deque()
         self._open: set[Connection] = set()
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._loop = asyncio.get_running_loop()
+        self.now = self._loop.time
         self.in_use = 0
 
-    def reuse(self) -> Connection | None:
+    def reuse(self, now: float) -> Connection | None:
         """One that was used before, if there is one: taken, as `take` takes one."""
         if not self._idle or self.in_use >= self._size:
             return None
-        now = self._loop.time()
         while self._idle:
             connection = self._idle.pop()
             if now - connection.idle_since <= self._idle_s and connection.is_quiet(now):
@@ -52,10 +54,10 @@ class Pool:
 
     async def take(self, within_s: float) -> tuple[Connection, bool]:
         """A connection, and whether it was used before. Raises `TransportError`, nothing sent."""
-        deadline = self._loop.time() + within_s
+        deadline = self.now() + within_s
         while self.in_use >= self._size:
             await self._slot(deadline)
-        used = self.reuse()
+        used = self.reuse(self.now())
         if used is not None:
             return used, True
         self.in_use += 1
@@ -70,7 +72,7 @@ class Pool:
 
     def release(self, connection: Connection, *, keep: bool) -> None:
         """Give back what was taken, exactly once."""
-        now = self._loop.time()
+        now = self.now()
         if keep and not connection.closed:
             connection.idle_since = now
             self._idle.append(connection)
@@ -93,7 +95,7 @@ class Pool:
             connection.abort()
 
     def _make(self) -> Connection:
-        return Connection(self._bounds, self, self._loop)
+        return Connection(self._bounds, self, self._loop, self._heads)
 
     def _wake(self) -> None:
         while self._waiters:

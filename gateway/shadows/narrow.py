@@ -43,8 +43,8 @@ class NarrowTransport:
         self._inner = inner
         self._turns = Turns()
 
-    async def open(self, request: HttpRequest, connect_s: float) -> Response:
-        return NarrowResponse(await self._inner.open(request, connect_s), self._turns)
+    async def open(self, request: HttpRequest, connect_s: float, whole_s: float | None = None) -> Response:
+        return NarrowResponse(await self._inner.open(request, connect_s, whole_s), self._turns)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -46,8 +46,8 @@ class AiohttpTransport:
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False
         )
 
-    async def open(self, request: HttpRequest, connect_s: float) -> AiohttpResponse:
-        timeout = aiohttp.ClientTimeout(total=None, connect=connect_s)
+    async def open(self, request: HttpRequest, connect_s: float, whole_s: float | None = None) -> AiohttpResponse:
+        timeout = aiohttp.ClientTimeout(total=whole_s, connect=connect_s)
         try:
             response = await self._session.request(
                 request.method,

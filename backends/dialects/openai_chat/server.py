@@ -11,8 +11,13 @@ from backends.dialects.openai_completions import forward as completions
 from backends.dialects.openai_embeddings import forward as embeddings
 from backends.messages import Asks, ChatRequest, Event, Whole
 
-PATHS: Mapping[Asks, str] = MappingProxyType(
-    {"chat": "/chat/completions", "completions": completions.PATH, "embeddings": embeddings.PATH}
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+PAGES: Mapping[Asks, tuple[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "chat": ("/chat/completions", NO_HEADERS),
+        "completions": (completions.PATH, NO_HEADERS),
+        "embeddings": (embeddings.PATH, NO_HEADERS),
+    }
 )
 
 
@@ -24,14 +29,11 @@ class ChatServer:
         self._serves = serves
         self._habits = habits
 
-    def path_of(self, request: ChatRequest) -> str:
-        return PATHS[request.asks]
+    def page(self, request: ChatRequest) -> tuple[str, Mapping[str, str]]:
+        return PAGES[request.asks]
 
     def headers(self, secret: str) -> Mapping[str, str]:
         return {"authorization": f"Bearer {secret}"} if secret else {}
-
-    def headers_of(self, request: ChatRequest) -> Mapping[str, str]:
-        return {}
 
     def body(self, request: ChatRequest) -> bytes:
         if request.asks == "completions":

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from servers.virtual_time import run_virtual
 
 from backends.errors import UpstreamError
-from backends.remote.alarms import Alarms
 from backends.remote.clocks import Clocks
+from backends.transport.alarms import Alarms
 from backends.upstream import TimeLimits
 
 NEVER_S = 3_600.0

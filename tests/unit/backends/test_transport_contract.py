@@ -1,6 +1,7 @@
 """What every transport promises, over real sockets: failures told apart, cancellation that arrives, nothing added."""
 
 import asyncio
+import contextlib
 import gzip
 import socket
 import zlib
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import httpx
 import msgspec
 import pytest
+import uvloop
 from upstreams.fake_upstream import (
     DONE,
     Cut,
@@ -26,6 +28,7 @@ from upstreams.fake_upstream import (
 )
 
 from backends.transport import FastTransport, HttpRequest, PoolLimits, Transport, TransportError, locate
+from backends.transport.alarms import Alarms
 from backends.transport.connection import Connection
 from backends.transport.decoding import BodyReader, read_whole
 from backends.transport.exchange import Bounds
@@ -54,8 +57,8 @@ def post(upstream: FakeUpstream, *headers: tuple[str, str], body: bytes = b"{}")
     return HttpRequest("POST", locate(upstream.base)[0], "/v1/x", headers, body)
 
 
-async def body_of(transport: Transport, request: HttpRequest) -> bytes:
-    response = await transport.open(request, 1.0)
+async def body_of(transport: Transport, request: HttpRequest, whole_s: float | None = None) -> bytes:
+    response = await transport.open(request, 1.0, whole_s)
     try:
         return await read_whole(response, 1 << 20)
     finally:
@@ -353,9 +356,86 @@ async def test_a_whole_answer_with_a_late_end_keeps_its_connection(fast: FastTra
         assert upstream.connections == 1
 
 
-def test_uvloop_carries_the_same_transport() -> None:
-    uvloop = pytest.importorskip("uvloop")
+@pytest.mark.parametrize("before", [(), (HEAD,), (HEAD + b"half",)], ids=["nothing", "a head", "half a body"])
+async def test_an_answer_that_is_not_over_in_its_time_is_late(transport: Transport, before: tuple[bytes, ...]) -> None:
+    async with fake_upstream(Reply((*before, Until(asyncio.Event())), framing="raw")) as upstream:
+        with pytest.raises(TransportError) as failure:
+            await body_of(transport, post(upstream), 0.05)
 
+        assert (failure.value.kind, failure.value.sent) == ("late", True)
+        assert str(failure.value) == "the upstream took longer than 0.05 s in all"
+        await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
+
+
+@pytest.mark.parametrize("whole_s", [5.0, 600.0], ids=["near", "far"])
+async def test_an_answer_in_time_leaves_no_alarm(fast: FastTransport, whole_s: float) -> None:
+    async with fake_upstream(json_reply({}), Reply((HEAD, b"123", b"456789"), framing="raw")) as upstream:
+        bodies = [await body_of(fast, post(upstream), whole_s) for _ in range(2)]
+
+        assert bodies == [b"{}", b"123456789"]
+        assert fast.waiting == fast.in_use == 0
+
+
+async def test_a_refusal_is_told_before_its_body_has_come(transport: Transport) -> None:
+    head = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 9\r\n\r\n"
+    async with fake_upstream(Reply((head, Until(asyncio.Event())), framing="raw")) as upstream:
+        response = await transport.open(post(upstream), 1.0, 600.0)
+        await response.aclose()
+
+        assert (response.status, response.headers["retry-after"]) == (429, "1")
+
+
+async def test_a_connection_is_free_once_an_answer_has_come_and_its_bytes_are_there_all_the_same(
+    fast: FastTransport,
+) -> None:
+    async with fake_upstream(json_reply({"a": 1}), json_reply({"b": 2})) as upstream:
+        first = await fast.open(post(upstream), 1.0, 600.0)
+        assert fast.in_use == 0
+        second = await fast.open(post(upstream), 1.0, 600.0)
+        await first.aclose()
+
+        assert [await read_whole(one, 1 << 20) for one in (second, first)] == [b'{"b":2}', b'{"a":1}']
+        assert upstream.connections == 1
+
+
+async def test_an_answer_larger_than_what_is_held_unread_is_read_on_and_free_at_its_end(fast: FastTransport) -> None:
+    body = b"x" * (1 << 20)
+    async with fake_upstream(Reply((body,), framing="length"), json_reply({})) as upstream:
+        assert await body_of(fast, post(upstream), 600.0) == body
+        assert await body_of(fast, post(upstream), 600.0) == b"{}"
+
+        assert (upstream.connections, fast.in_use, fast.waiting) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop])
+def test_what_came_while_our_own_loop_stood_still_is_read_and_not_late(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def work(ours: socket.socket, theirs: socket.socket) -> bytes:
+        loop = asyncio.get_running_loop()
+        transport, connection = await loop.create_connection(lambda: Connection(Bounds(), Nobody(), loop), sock=ours)
+        exchange = connection.send(b"?")
+        exchange.wait_for_all(loop.time(), 0.01, Alarms(loop))
+
+        def stands_still() -> None:
+            loop.remove_reader(ready)
+            theirs.send(HEAD + b"123456789")
+            until = loop.time() + 0.05
+            while loop.time() < until:
+                pass
+
+        loop.add_reader(ready, stands_still)  # whoever is read may be what takes so long
+        await exchange.head
+        transport.abort()
+        return await exchange.read()
+
+    (ours, theirs), (ready, other) = socket.socketpair(), socket.socketpair()
+    other.send(b"x")
+    with theirs, ready, other, contextlib.closing(new_loop()) as loop:
+        assert loop.run_until_complete(work(ours, theirs)) == b"123456789"
+
+
+def test_uvloop_carries_the_same_transport() -> None:
     async def twice() -> tuple[list[bytes], int]:
         fast = FastTransport()
         async with fake_upstream(chat_answer("x"), sse_reply(event("hi"))) as upstream:

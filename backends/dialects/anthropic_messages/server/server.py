@@ -37,8 +37,10 @@ class MessagesServer:
         self._output_tokens = output_tokens
         self._now = now
 
-    def path_of(self, request: ChatRequest) -> str:
-        return _with_query("/messages", request)
+    def page(self, request: ChatRequest) -> tuple[str, Mapping[str, str]]:
+        """The version and the betas that the client speaks are part of what it says."""
+        carries = request.native.headers if _is_native(request) and request.native is not None else {}
+        return _with_query("/messages", request), carries
 
     def count_path(self, request: ChatRequest) -> str:
         return _with_query("/messages/count_tokens", request)
@@ -46,10 +48,6 @@ class MessagesServer:
     def headers(self, secret: str) -> Mapping[str, str]:
         key = {"x-api-key": secret} if secret else {}
         return {"anthropic-version": VERSION, **key}
-
-    def headers_of(self, request: ChatRequest) -> Mapping[str, str]:
-        """The version and the betas that the client speaks are part of what it says."""
-        return request.native.headers if _is_native(request) and request.native is not None else {}
 
     def body(self, request: ChatRequest) -> bytes:
         return asked_of(request, self._serves, self._output_tokens)

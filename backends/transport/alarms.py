@@ -1,11 +1,16 @@
 """Limits of many attempts that lie far off: one timer for all of them, for nearly all are taken back before they ring."""
 
 import asyncio
+from collections.abc import Callable
 from math import inf
 from typing import Protocol
 
 STRETCH_S = 16
 """Whoever has to ring in the same stretch of time waits in one set for its begin."""
+
+LAST_LOOK_S = 0.001
+"""A limit that has passed leaves time for one more look at what has come: timers ring before sockets are read, so who was late
+to ring has not read what came meanwhile."""
 
 
 class Waits(Protocol):
@@ -52,3 +57,22 @@ class Alarms:
             self._wait_for(min(self._stretches))
         for who in near:
             who.is_near()
+
+
+class Near:
+    """An instant that comes soon: `passed` is called when it has passed and a last look brought nothing."""
+
+    __slots__ = ("_at", "_loop", "_passed", "_timer")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, at: float, passed: Callable[[], None]) -> None:
+        self._loop = loop
+        self._at = at
+        self._passed = passed
+        self._timer = loop.call_at(at, self._look)
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        self._timer = self._loop.call_at(now + max(LAST_LOOK_S, now - self._at), self._passed)
