@@ -1,13 +1,15 @@
 """From a score to a probability: Platt's sigmoid or an isotonic staircase, whichever predicts held-out rows better; and
 from a predicted gain to an expected one by a line, which never changes who gains more."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from classifiers import logistic
+from classifiers.logistic import sigmoid
 from classifiers.metrics import log_loss
 
 Floats = NDArray[np.float64]
@@ -94,14 +96,14 @@ def fit(chance: Floats, quality: Floats, weight: Floats) -> Calibrator:
 
 
 def fit_platt(chance: Floats, quality: Floats, weight: Floats) -> Platt:
-    """Newton's method on the weighted cross entropy, with a weak pull towards the identity."""
-    z = np.stack([logit(chance), np.ones_like(chance)], axis=1)
-    theta, pull = np.array([1.0, 0.0]), np.diag([1.0, 0.01])
-    for _ in range(25):
-        p = sigmoid(z @ theta)
-        slope = z.T @ (weight * (p - quality)) + pull @ (theta - [1.0, 0.0])
-        theta = theta - np.linalg.solve((z.T * (weight * p * (1 - p))) @ z + pull, slope)
-    return Platt(max(0.0, float(theta[0])), float(theta[1]))
+    """The least weighted cross entropy, with a weak pull towards the identity. Where chances tell the reverse of what came,
+    they tell nothing: the slope is 0 and the shift that of the mean."""
+    ones = np.ones_like(chance)
+    slope, shift = _fit(np.stack([logit(chance), ones], axis=1), quality, weight, [1.0, 0.0], [1.0, 0.01])
+    if slope >= 0:
+        return Platt(slope, shift)
+    (shift,) = _fit(ones[:, None], quality, weight, [0.0], [0.01])
+    return Platt(0.0, shift)
 
 
 def fit_line(gain: Floats, actual: Floats, weight: Floats) -> Line:
@@ -129,15 +131,6 @@ def logit(chance: Floats) -> Floats:
     return np.asarray(np.log(p) - np.log1p(-p), dtype=np.float64)
 
 
-def sigmoid(logit: Floats) -> Floats:
-    """1 / (1 + exp(-logit)), without overflow.
-
-    >>> sigmoid(np.array([0.0, -1000.0])).tolist()
-    [0.5, 0.0]
-    """
-    return np.asarray(np.exp(-np.logaddexp(0.0, -logit)), dtype=np.float64)
-
-
 def bounded(chance: Floats) -> Floats:
     """Chances kept within 0.005 .. 0.995."""
     return np.asarray(np.clip(chance, _FLOOR, 1 - _FLOOR), dtype=np.float64)
@@ -149,3 +142,8 @@ def _crossed(fitter: Fitter, chance: Floats, quality: Floats, weight: Floats, ha
         calibrator = fitter(chance[seen], quality[seen], weight[seen])
         losses.append(log_loss(calibrator.apply(chance[~seen]), quality[~seen]))
     return float(np.mean(losses))
+
+
+def _fit(rows: Floats, quality: Floats, weight: Floats, start: Sequence[float], pull: Sequence[float]) -> list[float]:
+    found = logistic.fit(rows, quality, weight, np.array(start), np.array(pull))
+    return [float(coefficient) for coefficient in found]

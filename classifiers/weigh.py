@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from classifiers import logistic
 from policies.escalate.measures import MEASURES
 from policies.escalate.plan import Weights
 from policies.escalate.prior import PRIOR
@@ -17,8 +18,6 @@ FEWEST = 50
 
 RIDGE = 1.0
 """How far a weight may move from the prior: the variance of its Gaussian. From 0.3 to 3 GSM8K's APGR stays within .003."""
-
-ROUNDS = 50
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -56,17 +55,8 @@ def estimates(outcomes: Sequence[Outcome], usual: float) -> NDArray[np.float64]:
 
 
 def fit(rows: NDArray[np.float64], right: NDArray[np.bool_], start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The coefficients that make the answers likeliest while they stay near `start`: logistic regression with a Gaussian prior,
-    by Newton's method. What the answers say nothing of keeps its start. The last column of `rows` is not held back."""
-    penalty = np.full(len(start), 1 / RIDGE)
-    penalty[-1] = 0.0
-    found = start.copy()
-    for _ in range(ROUNDS):
-        p = 1 / (1 + np.exp(-np.clip(rows @ found, -30, 30)))
-        slope = rows.T @ (right - p) - penalty * (found - start)
-        bend = (rows * (p * (1 - p))[:, None]).T @ rows + np.diag(penalty + 1e-9)
-        step = np.linalg.solve(bend, slope)
-        found = found + step
-        if np.abs(step).max() < 1e-9:
-            break
-    return found
+    """The coefficients that make the answers likeliest while they stay near `start`. What the answers say nothing of keeps its
+    start. The last column of `rows` is not held back."""
+    pull = np.full(len(start), 1 / RIDGE)
+    pull[-1] = 0.0
+    return logistic.fit(rows, right.astype(np.float64), np.ones(len(rows)), start, pull)
