@@ -1,4 +1,4 @@
-"""How a connection is left: by one side where the client still speaks, whole where it has said all or it cannot be otherwise."""
+"""A connection is left by one side where the client still speaks, whole where it has said all or the transport is TLS."""
 
 import asyncio
 from collections.abc import Callable
