@@ -1,12 +1,18 @@
 """Tool calls of one choice, put right for clients that join string fields by index.
 
-Servers leave the index out, or always send 0; repeat id and name in every fragment; send arguments as an object.
-A client then glues two calls into one, or `call_acall_a`. A new non-empty id starts a new call.
+Servers leave the index out, or always send 0; leave the id out, or send one for two calls; repeat id and name in every
+fragment; send arguments as an object, or none. A client then glues two calls into one, or `call_acall_a`. A new non-empty id
+starts a new call, and so does a name with arguments behind a call whose own arguments are whole.
 """
 
+import secrets
 from typing import Any
 
 import msgspec
+
+ID_BYTES = 12
+NO_ARGUMENTS = "{}"
+"""A function that takes nothing is called with an empty object: clients read arguments as JSON, and no text is none."""
 
 
 def as_list(calls: object) -> list[dict[str, Any]]:
@@ -16,16 +22,30 @@ def as_list(calls: object) -> list[dict[str, Any]]:
 
 def with_text_arguments(function: dict[str, Any]) -> dict[str, Any]:
     """`arguments` as the string of JSON that the schema wants."""
-    arguments = function.get("arguments")
-    if arguments is None or isinstance(arguments, str):
+    arguments = function.get("arguments", "")
+    if isinstance(arguments, str):
         return function
-    return {**function, "arguments": msgspec.json.encode(arguments).decode()}
+    return {**function, "arguments": "" if arguments is None else msgspec.json.encode(arguments).decode()}
 
 
-def whole_call(call: dict[str, Any]) -> dict[str, Any]:
-    """A call of an unstreamed answer."""
-    function = call.get("function")
-    return {**call, "function": with_text_arguments(function)} if isinstance(function, dict) else call
+def whole_calls(calls: object) -> list[dict[str, Any]]:
+    """The calls of an unstreamed answer, each with an id of its own: their results are told by it."""
+    ids: list[str] = []
+    return [_whole(call, ids) for call in as_list(calls)]
+
+
+def _whole(call: dict[str, Any], ids: list[str]) -> dict[str, Any]:
+    ids.append(_id_beside(ids, call.get("id")))
+    told = {**call, "id": ids[-1], "type": call.get("type") or "function"}
+    if not isinstance(call.get("function"), dict):
+        return told
+    function = with_text_arguments(call["function"])
+    return {**told, "function": {**function, "arguments": function.get("arguments", "").strip() or NO_ARGUMENTS}}
+
+
+def _id_beside(ids: list[str], given: object) -> str:
+    """The id that a call came with, where it came with one that no other has."""
+    return given if isinstance(given, str) and given and given not in ids else f"call_{secrets.token_hex(ID_BYTES)}"
 
 
 class CallFragments:
@@ -34,41 +54,77 @@ class CallFragments:
     def __init__(self) -> None:
         self._ids: list[str] = []
         self._named: list[bool] = []
+        self._said: list[list[str]] = []
+        self._index: list[int | None] = []
         self._by_index: dict[int, int] = {}
+        self._by_id: dict[str, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._ids)
 
     def push(self, fragment: dict[str, Any]) -> dict[str, Any]:
-        place, is_new = self._place(fragment)
+        function = fragment.get("function")
+        function = with_text_arguments(function) if isinstance(function, dict) else None
+        place, is_new = self._place(fragment, function or {})
         shown = {key: value for key, value in fragment.items() if key not in ("index", "id", "function")}
         if is_new:
             shown = {"id": self._ids[place], **shown}
             shown.setdefault("type", "function")
         else:
             shown.pop("type", None)
-        function = fragment.get("function")
-        if isinstance(function, dict):
-            shown["function"] = self._function(with_text_arguments(function), place)
+        if function is not None:
+            shown["function"] = self._function(function, place)
         return {"index": place, **shown}
 
-    def _place(self, fragment: dict[str, Any]) -> tuple[int, bool]:
+    def unsaid(self) -> list[dict[str, Any]]:
+        """The arguments of the functions that are called and were given none, once nothing more comes."""
+        places = [place for place, named in enumerate(self._named) if named and not "".join(self._said[place]).strip()]
+        return [{"index": place, "function": {"arguments": NO_ARGUMENTS}} for place in places]
+
+    def _place(self, fragment: dict[str, Any], function: dict[str, Any]) -> tuple[int, bool]:
         given, index = fragment.get("id"), fragment.get("index")
         upstream_index = index if isinstance(index, int) else None
-        if isinstance(given, str) and given in self._ids:
-            return self._ids.index(given), False
-        if not given and self._ids and (upstream_index is None or upstream_index in self._by_index):
-            last = len(self._ids) - 1
-            return (last if upstream_index is None else self._by_index[upstream_index]), False
+        place = self._continued(given, upstream_index, function)
+        if place is not None:
+            return place, False
         place = len(self._ids)
-        self._ids.append(given if isinstance(given, str) and given else f"call_{place}")
+        self._ids.append(_id_beside(self._ids, given))
         self._named.append(False)
+        self._said.append([])
+        self._index.append(upstream_index)
         if upstream_index is not None:
             self._by_index[upstream_index] = place
+        if isinstance(given, str) and given:
+            self._by_id[given] = place
         return place, True
+
+    def _continued(self, given: object, index: int | None, function: dict[str, Any]) -> int | None:
+        """The call that a fragment is more of; None where it begins one."""
+        if isinstance(given, str) and given in self._by_id:
+            place = self._by_id[given]
+            return place if index in (None, self._index[place]) or self._index[place] is None else None
+        if given or not self._ids or not (index is None or index in self._by_index):
+            return None
+        place = len(self._ids) - 1 if index is None else self._by_index[index]
+        begins = function.get("name") and function.get("arguments") and is_object("".join(self._said[place]))
+        return None if begins else place
 
     def _function(self, function: dict[str, Any], place: int) -> dict[str, Any]:
         name = function.get("name")
         keeps = bool(name) and not self._named[place]
         self._named[place] = self._named[place] or keeps
+        self._said[place].append(function.get("arguments") or "")
         return {key: value for key, value in function.items() if key != "name" or keeps}
+
+
+def is_object(text: str) -> bool:
+    """
+    >>> is_object('{"x": 1}'), is_object('{"x"'), is_object("[1]")
+    (True, False, False)
+    """
+    if not text.rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False

@@ -3,7 +3,7 @@
 A chunk that needs nothing keeps its fields as raw JSON. The rules: `model` is the name of the catalogue; a role in the
 first delta of a choice and in no other; one finish for each choice, and an empty one is none; tool calls numbered (see
 `calls`); `stop` after tool calls is `tool_calls`, unless the client forced the function; usage shown once, at the end,
-to those who asked.
+to those who asked. An index that is left out, or null, is 0.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from backends.dialects.openai_chat.calls import CallFragments, as_list
-from backends.dialects.openai_chat.reported import read_usage, reported_error
+from backends.dialects.openai_chat.reported import read_usage, refuse_flat_error, reported_error
 from backends.dialects.openai_chat.shapes import in_utf8
 from backends.dialects.openai_chat.stencil import MARK, Stencil, marked, stencil
 from backends.dialects.openai_chat.whole import AnswerError
@@ -19,8 +19,10 @@ from backends.messages import Event, Usage, Wire
 
 _NOTHING = msgspec.Raw()
 _NULL = msgspec.Raw(b"null")
-_UNSAID = -1  # clients accumulate by index: one that the upstream leaves out is put in
 _SILENT = frozenset((b"", b"null", b'""', b"[]"))
+ENDS_OF_CALLS = ("stop", "tool_calls")
+"""Finish reasons after which no argument is missing because it was cut off."""
+
 _HEAD = ("id", "object", "created", "model", "system_fingerprint")
 
 
@@ -46,7 +48,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    index: int = _UNSAID
+    index: int | None = None
     delta: _Delta | None = None
     finish_reason: str | None = None
 
@@ -96,7 +98,7 @@ class Relay:
         """Raises `ChunkError`, or `ReportedError` for an error object."""
         if self._stencil is not None and (shown := self._stencil.shown(data)) is not None:
             return [Wire(shown, speaks=True, counted=self._counted)]
-        if data == b"[DONE]":
+        if data.startswith(b"[DONE]"):
             self.said_done = True
         if not data or self.said_done:
             return []
@@ -120,8 +122,7 @@ class Relay:
         if bytes(chunk.error) not in _SILENT:
             raise reported_error(bytes(chunk.error), 502)
         if bytes(chunk.usage) not in _SILENT:
-            self._usage = msgspec.Raw(bytes(chunk.usage))
-            self._counted = read_usage(bytes(self._usage))
+            self._count(bytes(chunk.usage))
         if not chunk.choices:
             self._remember(data)
             return []
@@ -134,22 +135,23 @@ class Relay:
     def _is_plain(self, choice: _Choice) -> bool:
         if choice.delta is None or choice.index in self._finished or bytes(choice.delta.tool_calls) not in _SILENT:
             return False
-        if choice.finish_reason == "" or choice.index == _UNSAID:
+        if choice.finish_reason == "" or choice.index is None:
             return False
         has_role = bytes(choice.delta.role) == b'"assistant"'
         if has_role is (choice.index in self._begun) or (not has_role and bytes(choice.delta.role)):
             return False
-        return not (choice.finish_reason == "stop" and self._calls.get(choice.index))
+        return not (choice.finish_reason is not None and self._calls.get(choice.index))
 
     def _pass(self, data: bytes, choices: list[_Choice]) -> list[Wire]:
         self._stencil = self._stencil_of(data, choices[0]) if self._choices == 1 else None
         speaks = finishes = False
         for choice in choices:
-            self._begun.add(choice.index)
+            index = choice.index or 0
+            self._begun.add(index)
             speaks = speaks or (choice.delta is not None and choice.delta.speaks())
             if choice.finish_reason is not None:
                 finishes = True
-                self._finished.add(choice.index)
+                self._finished.add(index)
         return [Wire(msgspec.json.encode(self._framed(_FIELDS.decode(data))), speaks, finishes, counted=self._counted)]
 
     def _stencil_of(self, data: bytes, choice: _Choice) -> Stencil | None:
@@ -175,7 +177,7 @@ class Relay:
 
     def _corrected(self, choice: dict[str, Any]) -> dict[str, Any] | None:
         """The choice as it shall be; None when it came after its finish."""
-        index = choice.setdefault("index", 0)
+        index = choice["index"] = choice.get("index") or 0
         if index in self._finished:
             return None
         delta = choice.get("delta") or {}
@@ -189,9 +191,17 @@ class Relay:
         reason = choice.get("finish_reason") or None
         if reason is not None:
             self._finished.add(index)
-        if reason == "stop" and self._calls.get(index) and not self._keeps_stop:
-            reason = "tool_calls"
+        if reason in ENDS_OF_CALLS and (called := self._calls.get(index)):
+            reason = reason if self._keeps_stop else "tool_calls"
+            if unsaid := called.unsaid():
+                delta["tool_calls"] = [*(delta.get("tool_calls") or ()), *unsaid]
         return {**choice, "delta": delta, "finish_reason": reason}
+
+    def _count(self, usage: bytes) -> None:
+        """What tells no counts says nothing, also of those that were told before it."""
+        counted = read_usage(usage)
+        if counted is not None:
+            self._usage, self._counted = msgspec.Raw(usage), counted
 
     def _framed(self, fields: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
         """The fields around the choices."""
@@ -207,6 +217,8 @@ class Relay:
         return fields
 
     def _remember(self, data: bytes) -> None:
+        """What a chunk without choices says of the stream. Raises ReportedError where it is an error."""
+        refuse_flat_error(data)
         if not self._head:
             fields = _FIELDS.decode(data)
             self._head = {key: msgspec.Raw(bytes(fields[key])) for key in _HEAD if key in fields}

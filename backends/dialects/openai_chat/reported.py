@@ -44,12 +44,14 @@ class _CompletionDetails(msgspec.Struct):
 
 class _Usage(msgspec.Struct):
     prompt_tokens: Count
-    completion_tokens: Count = 0
+    completion_tokens: Count | None = None
     prompt_tokens_details: _Details | None = None
     completion_tokens_details: _CompletionDetails | None = None
 
 
-_USAGE = msgspec.json.Decoder(_Usage)
+_USAGE = msgspec.json.Decoder(_Usage, strict=False)
+"""Some servers tell counts as floats."""
+
 _ANY = msgspec.json.Decoder()
 
 
@@ -68,7 +70,7 @@ def reported_error(raw: bytes, default_status: int) -> ReportedError:
     value = _value(raw)
     error = value if isinstance(value, dict) else {"message": value}
     code, kind = error.get("code"), error.get("type")
-    status = code if isinstance(code, int) and 400 <= code <= 599 else _status(code, kind, default_status)
+    status = _number(code) or _status(code, kind, default_status)
     shown = {
         "message": _text(error.get("message")) or "the upstream reported an error without a message",
         "type": _text(kind) or _TYPE_BY_STATUS.get(status, "upstream_error"),
@@ -78,6 +80,15 @@ def reported_error(raw: bytes, default_status: int) -> ReportedError:
     return ReportedError(msgspec.json.encode({"error": shown}), str(shown["message"]), status)
 
 
+def refuse_flat_error(data: bytes) -> None:
+    """Raises ReportedError for an error whose fields lie flat, as in `{"object": "error", "message": "no"}`."""
+    if b'"error"' not in data:
+        return
+    value = _value(data)
+    if isinstance(value, dict) and value.get("object") == "error":
+        raise reported_error(data, 502)
+
+
 def read_usage(raw: bytes) -> Usage | None:
     """None when the numbers are not there, or cannot be counts. No more was cached than there was of the prompt, no more was
     kept than there was of the rest, and no more was thought than there was of the completion."""
@@ -85,7 +96,7 @@ def read_usage(raw: bytes) -> Usage | None:
         usage = _USAGE.decode(raw)
     except msgspec.DecodeError:
         return None
-    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens or 0
     known, thought = usage.prompt_tokens_details, usage.completion_tokens_details
     reasoning = min(thought.reasoning_tokens or 0, completion) if thought is not None else 0
     if known is None:
@@ -100,6 +111,12 @@ def _value(raw: bytes) -> object:
         return _ANY.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return raw.decode(errors="replace")
+
+
+def _number(code: object) -> int | None:
+    """A status that stands where a code does, also as text."""
+    number = int(code) if isinstance(code, str) and len(code) == 3 and code.isdecimal() else code
+    return number if isinstance(number, int) and 400 <= number <= 599 else None
 
 
 def _status(code: object, kind: object, default: int) -> int:

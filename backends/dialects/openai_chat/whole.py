@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from backends.dialects.openai_chat.calls import as_list, whole_call
-from backends.dialects.openai_chat.reported import read_usage, reported_error
+from backends.dialects.openai_chat.calls import whole_calls
+from backends.dialects.openai_chat.reported import read_usage, refuse_flat_error, reported_error
 from backends.dialects.openai_chat.shapes import as_json, in_utf8
 from backends.messages import FinishReason, Usage
 
@@ -14,6 +14,7 @@ _NOTHING = msgspec.Raw()
 
 
 class _Message(msgspec.Struct):
+    role: msgspec.Raw = _NOTHING
     tool_calls: msgspec.Raw = _NOTHING
 
 
@@ -34,6 +35,8 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 NO_CALLS = (b"", b"null", b"[]")
+NULL = len("null")
+"""No name of a role is so short with its quotes."""
 
 FINISHES: Mapping[bytes, FinishReason] = {
     b'"stop"': "stop",
@@ -63,11 +66,13 @@ def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> Corrected:
         if answer.error is not _NOTHING and bytes(answer.error) != b"null":
             raise reported_error(bytes(answer.error), 502)
         if not answer.choices:
+            refuse_flat_error(body)
             raise AnswerError("the upstream's answer has no choices")
         fields["model"] = as_json(model)
         finish = None
         for choice in answer.choices:
-            if choice.index is None or bytes(choice.message.tool_calls) not in NO_CALLS:
+            message = choice.message
+            if choice.index is None or len(message.role) <= NULL or bytes(message.tool_calls) not in NO_CALLS:
                 fields["choices"], finish = _put_right(fields["choices"], keeps_stop), None
                 break
             finish = finish or FINISHES.get(bytes(choice.finish_reason))
@@ -91,7 +96,8 @@ def _with_index(at: int, choice: dict[str, Any]) -> dict[str, Any]:
 
 def _with_calls(choice: dict[str, Any], keeps_stop: bool) -> dict[str, Any]:
     message = choice["message"]
-    calls = [whole_call(call) for call in as_list(message.get("tool_calls"))]
+    message["role"] = message.get("role") or "assistant"
+    calls = whole_calls(message.get("tool_calls"))
     if not calls:
         return {**choice, "message": {name: value for name, value in message.items() if name != "tool_calls"}}
     reason = choice.get("finish_reason")

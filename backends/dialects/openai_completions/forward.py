@@ -14,7 +14,6 @@ PATH = "/completions"
 
 _NOTHING = msgspec.Raw()
 _NULL = msgspec.Raw(b"null")
-_UNSAID = -1
 _SILENT = frozenset((b"", b"null", b'""'))
 _HEAD = ("id", "object", "created", "model", "system_fingerprint")
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -22,7 +21,7 @@ _CHOICES = msgspec.json.Decoder(list[dict[str, Any]])
 
 
 class _Choice(msgspec.Struct):
-    index: int = _UNSAID
+    index: int | None = None
     text: msgspec.Raw = _NOTHING
     finish_reason: str | None = None
 
@@ -82,14 +81,13 @@ class CompletionRelay:
 
     def push(self, data: bytes) -> list[Wire]:
         """Raises `AnswerError`, or `ReportedError` for an error object."""
-        if data == b"[DONE]":
+        if data.startswith(b"[DONE]"):
             self.said_done = True
         if not data or self.said_done:
             return []
         answer, fields = _read(in_utf8(data))
         if bytes(answer.usage) not in _SILENT:
-            self._usage = bytes(answer.usage)
-            self._counted = read_usage(self._usage)
+            self._count(bytes(answer.usage))
         fields = self._framed(fields)
         old = [choice.index in self._finished or choice.finish_reason == "" for choice in answer.choices or ()]
         if any(old):
@@ -107,9 +105,15 @@ class CompletionRelay:
         last = {**self._head, "choices": [], "usage": msgspec.Raw(self._usage)}
         return [Wire(msgspec.json.encode(last)), usage]
 
+    def _count(self, usage: bytes) -> None:
+        """What tells no counts says nothing, also of those that were told before it."""
+        counted = read_usage(usage)
+        if counted is not None:
+            self._usage, self._counted = usage, counted
+
     def _wire(self, fields: dict[str, msgspec.Raw], choices: list[_Choice]) -> Wire:
-        self._begun |= {choice.index for choice in choices}
-        finished = {choice.index for choice in choices if choice.finish_reason is not None}
+        self._begun |= {choice.index or 0 for choice in choices}
+        finished = {choice.index or 0 for choice in choices if choice.finish_reason is not None}
         self._finished |= finished
         speaks = any(bytes(choice.text) not in _SILENT for choice in choices)
         return Wire(msgspec.json.encode(fields), speaks, bool(finished), counted=self._counted)
@@ -133,13 +137,14 @@ def _read(data: bytes) -> tuple[_Answer, dict[str, msgspec.Raw]]:
         raise AnswerError(f"what the upstream says is no text_completion: {error}") from None
     if bytes(answer.error) not in _SILENT:
         raise reported_error(bytes(answer.error), 502)
-    if any(choice.index == _UNSAID for choice in answer.choices or ()):
+    if any(choice.index is None for choice in answer.choices or ()):
         return _numbered(fields)
     return answer, fields
 
 
 def _numbered(fields: dict[str, msgspec.Raw]) -> tuple[_Answer, dict[str, msgspec.Raw]]:
     """Where an upstream leaves its index out, a choice is the one that its place says."""
-    choices = [{"index": at, **choice} for at, choice in enumerate(_CHOICES.decode(fields["choices"]))]
+    said = enumerate(_CHOICES.decode(fields["choices"]))
+    choices = [{**choice, "index": at if choice.get("index") is None else choice["index"]} for at, choice in said]
     told = {**fields, "choices": msgspec.Raw(msgspec.json.encode(choices))}
     return _ANSWER.decode(msgspec.json.encode(told)), told

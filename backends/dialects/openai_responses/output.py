@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import msgspec
+from backends.dialects.openai_chat.calls import is_object
 
 Kind = Literal["reasoning", "text", "refusal", "call"]
 Logprob = dict[str, object]
@@ -64,16 +64,3 @@ class Output:
         item.name = item.name or name
         if arguments:
             item.pieces.append(arguments)
-
-
-def is_object(text: str) -> bool:
-    """
-    >>> is_object('{"x": 1}'), is_object('{"x"'), is_object("[1]")
-    (True, False, False)
-    """
-    if not text.rstrip().endswith("}"):
-        return False
-    try:
-        return isinstance(msgspec.json.decode(text), dict)
-    except (msgspec.DecodeError, RecursionError):
-        return False
