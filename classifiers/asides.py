@@ -46,7 +46,9 @@ def is_learned(words: Iterable[str]) -> bool:
 
 def may_have_aside(asked: str) -> bool:
     """Some 5 us for a sentence."""
-    first = asked.split(maxsplit=1)[0]
+    if not (begins := asked.split(maxsplit=1)):
+        return False
+    first = begins[0]
     return first[0] in _BRACKET or "=" in first or (bool(_MARKS.search(asked)) and is_learned(_words(asked)))
 
 

@@ -208,3 +208,8 @@ def test_options_are_counted_as_they_were_when_empty_lines_before_them_were_read
     text = "\n".join(lines)
 
     assert len(OPTION.findall(text)) == len(slow.findall(text))
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\n", "\u00a0"])
+def test_a_turn_without_text_has_one_reading(blank: str) -> None:
+    assert readings(blank) == (blank,)
