@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from policies.budgets.afford import afforded
-from policies.decision import Call, Decision, Dropped
+from policies.decision import Decision, Dropped
 from policies.escalate.holding import NOTHING_HELD_BACK, holding
 from policies.estimates import Estimate
 from policies.facts import Facts
@@ -14,11 +14,10 @@ from policies.hedging.hedge import hedged
 from policies.itemise import itemised, named
 from policies.offer import Offer
 from policies.pickers.explore import NOTHING, Drawn, explore
-from policies.pickers.lowest_cost import Weighed, first_of, foremost, in_order, to_be_asked
+from policies.pickers.lowest_cost import first_of, foremost, in_order, to_be_asked
 from policies.pickers.preference import Preference, known_places, prefer
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
-from policies.terms.quality import losses
 
 
 def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
@@ -60,16 +59,17 @@ def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Dec
     policy, route, facts = field.policy, offer.route, field.facts
     known = known_places(policy, offer, facts, field.taken, estimate.earlier)
     preference = prefer(policy, offer, field.taken, known, estimate)
-    weighed, expected = field.contest(preference.home).weighed, losses(field.rates, preference.chance)
-    best = in_order(weighed, preference.rank, facts.prefix, expected)
-    drawn = draw_tier(field, route, preference, best[0].model) if route.explore else NOTHING
+    weighed = field.from_home(preference.home) if preference.home else field.weighed
+    best = in_order(weighed, preference.rank, facts.prefix, field.rates, preference.chance)
+    chosen = best[0].model
+    drawn = draw_tier(field, route, preference, chosen) if route.explore else NOTHING
     ordered = first_of(best, drawn.model) if drawn.model else best
-    calls = [Call(w.model, w.replica) for w in to_be_asked(ordered, route)[: policy.resilience.attempts]]
+    calls = to_be_asked(ordered, route)[: policy.resilience.attempts]
     hold, unheld = holding(policy, route, facts, field.snapshot, calls) if route.escalate else NOTHING_HELD_BACK
     decision = Decision(
         steps=tuple(calls),
         route=route.name,
-        reason=why_drawn(route, drawn, best[0]) if drawn.model else why(field, offer, preference, best[0].model),
+        reason=why_drawn(route, drawn, chosen) if drawn.model else why(field, offer, preference, chosen),
         policy_hash=policy.hash,
         candidates=itemised(field, preference, ordered) if itemises else named(ordered),
         dropped=field.dropped,
@@ -78,7 +78,7 @@ def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Dec
         unheld=unheld,
         line=offer.line,
         propensity=drawn.propensity,
-        instead_of=best[0].model if drawn.model else "",
+        instead_of=chosen if drawn.model else "",
     )
     hedging = policy.resilience.hedge
     return decision if hedging is None else hedged(hedging, decision, facts, field.snapshot)
@@ -88,16 +88,16 @@ def first_choice(field: Field, offer: Offer, known: Sequence[int], estimate: Est
     """The model that deciding would ask first if nothing were drawn, of a field in which somebody may answer. `known`: where in
     the ladder the conversation was."""
     preference = prefer(field.policy, offer, field.taken, known, estimate)
-    contest, expected = field.contest(preference.home), losses(field.rates, preference.chance)
-    first = foremost(contest.bests, preference.rank, expected)
-    return first or in_order(contest.weighed, preference.rank, field.facts.prefix, expected)[0].model
+    weighed = field.from_home(preference.home) if preference.home else field.weighed
+    first = foremost(weighed, preference.rank, field.rates, preference.chance)
+    return first or in_order(weighed, preference.rank, field.facts.prefix, field.rates, preference.chance)[0].model
 
 
 def draw_tier(field: Field, route: Route, preference: Preference, chosen: str) -> Drawn:
     """Whom the conversation's draw puts in place of `chosen`, on a route that explores."""
     if route.choose is None:
         return NOTHING
-    among, ready, draw = route.choose.among, field.sifted.ready, field.snapshot.draw
+    among, ready, draw = route.choose.among, field.ready, field.snapshot.draw
     return explore(route.explore, among, floor=preference.floor, ready=ready, chosen=chosen, draw=draw)
 
 
@@ -106,17 +106,18 @@ def why(field: Field, offer: Offer, preference: Preference, model: str) -> str:
     route = offer.route
     if route.choose is None:
         asked = preference.why or ("asked for by name" if route.pins else f"route {route.name} uses it")
-        return f"{model}: {asked}" if preference.rank[model] == 0 else f"{model}: fallback of route {route.name}"
-    if len(field.sifted.ready) == 1:
+        is_first = preference.rank[offer.place_of(model)] == 0
+        return f"{model}: {asked}" if is_first else f"{model}: fallback of route {route.name}"
+    if len(field.ready) == 1:
         return f"{model}: the only candidate left"
     if preference.why:
         return f"{model}: {preference.why}"
     assert preference.chance is not None
-    return f"{model}: {offer.told % tuple(preference.chance.values())}"
+    return f"{model}: {offer.told % tuple(preference.chance)}"
 
 
-def why_drawn(route: Route, drawn: Drawn, best: Weighed) -> str:
-    return f"{drawn.model}: drawn, to explore {100 * route.explore:g}% of conversations; else {best.model}"
+def why_drawn(route: Route, drawn: Drawn, chosen: str) -> str:
+    return f"{drawn.model}: drawn, to explore {100 * route.explore:g}% of conversations; else {chosen}"
 
 
 def rejected(field: Field) -> Decision:

@@ -9,34 +9,23 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from policies.candidates.reject import reject
-from policies.candidates.sift import Sifted, sift
+from policies.candidates.sift import Ready, sift
 from policies.decision import Dropped, Reject
 from policies.escalate.moving import Moved, moved
 from policies.experiments.enrol import Ramps, enrol
 from policies.experiments.plan import Assignment
 from policies.facts import AUTO, Facts
 from policies.offer import Offer, offer_of
-from policies.pickers.lowest_cost import Best, Weighed, bests_of
+from policies.pickers.lowest_cost import Weighed
 from policies.policy import PINNED, Policy, Route
 from policies.snapshot import Snapshot
-from policies.terms.cost import Rates
+from policies.terms.cost import FREE, Rates
 from policies.weigh import history_at_home, request_rates, weigh
-
-NOBODY = Sifted({}, ())
-FREE = Rates(0.0, 0.0)
-
-
-class Contest(msgspec.Struct, frozen=True):
-    """Everybody that may answer, and of each model the best."""
-
-    weighed: Sequence[Weighed]
-    bests: Mapping[str, Best]
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """`policy` is that of the variants that the request gets, `offer` None where no route was met, `taken` whom the request is
-    for before anybody is asked. With a `fault` nobody may answer. `contests` hold what was weighed so far, by the model that is
-    taken for the conversation's home."""
+    for before anybody is asked. With a `fault` nobody may answer. `weighed` is everybody that may, a model each."""
 
     policy: Policy
     facts: Facts
@@ -44,36 +33,23 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     assignments: tuple[Assignment, ...] = ()
     offer: Offer | None = None
     taken: Moved | None = None
-    sifted: Sifted = NOBODY
+    ready: Ready = {}
+    dropped: tuple[Dropped, ...] = ()
     fault: Reject | None = None
     rates: Rates = FREE
-    contests: dict[str, Contest] = {}
+    weighed: Sequence[Weighed] = ()
 
-    @property
-    def dropped(self) -> tuple[Dropped, ...]:
-        outside = () if self.offer is None else self.offer.outside
-        return self.sifted.dropped + outside
-
-    def contest(self, home: str) -> Contest:
-        """Where the conversation's last answer came from the model `home`, or ""."""
-        found = self.contests.get(home)
-        if found is None:
-            states = self.sifted.ready.get(home, ()) if home else ()
-            assumed = history_at_home(states, self.facts) if states else 0
-            found = self._weigh(home, assumed) if assumed or not home else self.contest("")
-            self.contests[home] = found
-        return found
-
-    def _weigh(self, home: str, assumed: int) -> Contest:
-        assert self.offer is not None
-        found: list[Weighed] = []
-        facts, bounds = self.facts, self.policy.affinity
-        for offered in self.offer.models:
-            name = offered.model.name
-            states = self.sifted.ready.get(name)
-            if states is not None:
-                found += weigh(offered, states, facts, self.rates, bounds, assumed=assumed if name == home else 0)
-        return Contest(found, bests_of(found))
+    def from_home(self, home: str) -> Sequence[Weighed]:
+        """The same where the conversation's last answer came from the model `home`, or from nobody that is known ("")."""
+        states = self.ready.get(home) if home else None
+        assumed = history_at_home(states, self.facts) if states else 0
+        if not assumed:
+            return self.weighed
+        facts, rates, bounds = self.facts, self.rates, self.policy.affinity
+        return [
+            weigh(w.offered, w.states, facts, rates, bounds, assumed) if w.offered.model.name == home else w
+            for w in self.weighed
+        ]
 
 
 def field_of(policy: Policy, facts: Facts, snapshot: Snapshot) -> Field:
@@ -92,15 +68,20 @@ def assigned(policy: Policy, facts: Facts, *, forced: Mapping[str, str], ramps: 
 
 
 def survey(policy: Policy, facts: Facts, snapshot: Snapshot, assignments: tuple[Assignment, ...] = ()) -> Field:
-    """Route, then candidates."""
+    """Route, then candidates, then what each of them costs."""
     route = matching_route(policy, facts)
-    fault = no_way(policy, facts, route)
-    if route is None or fault is not None:
+    if route is None or (facts.requested != AUTO and facts.requested not in policy.models):
+        fault = no_way(policy, facts)
         return Field(policy=policy, facts=facts, snapshot=snapshot, assignments=assignments, fault=fault)
     taken = moved(policy, route, facts)
     asked = route.use if facts.requested == AUTO else facts.requested
     offer = offer_of(policy, route, asked, "" if taken is None else taken.model)
-    sifted = sift(offer.models, facts, snapshot)
+    ready, dropped = sift(offer.models, facts, snapshot)
+    rates, bounds, weighed = request_rates(offer, facts), policy.affinity, []
+    for offered in offer.models:
+        states = ready.get(offered.model.name)
+        if states is not None:
+            weighed.append(weigh(offered, states, facts, rates, bounds))
     return Field(
         policy=policy,
         facts=facts,
@@ -108,18 +89,19 @@ def survey(policy: Policy, facts: Facts, snapshot: Snapshot, assignments: tuple[
         assignments=assignments,
         offer=offer,
         taken=taken,
-        sifted=sifted,
-        fault=nobody_can(policy, offer, facts, sifted),
-        rates=request_rates(offer, facts),
-        contests={},
+        ready=ready,
+        dropped=dropped + offer.outside,
+        fault=nobody_can(policy, offer, facts, ready, dropped),
+        rates=rates,
+        weighed=weighed,
     )
 
 
-def no_way(policy: Policy, facts: Facts, route: Route | None) -> Reject | None:
+def no_way(policy: Policy, facts: Facts) -> Reject:
     """The reject of a request that leads nowhere."""
-    if facts.requested != AUTO and facts.requested not in policy.models:
-        return unknown_model(policy, facts)
-    return Reject("no_route", "no route of the policy matches this request") if route is None else None
+    if facts.requested == AUTO:
+        return Reject("no_route", "no route of the policy matches this request")
+    return unknown_model(policy, facts)
 
 
 def matching_route(policy: Policy, facts: Facts) -> Route | None:
@@ -131,14 +113,14 @@ def matching_route(policy: Policy, facts: Facts) -> Route | None:
     return PINNED if is_concrete else None
 
 
-def nobody_can(policy: Policy, offer: Offer, facts: Facts, sifted: Sifted) -> Reject | None:
+def nobody_can(policy: Policy, offer: Offer, facts: Facts, ready: Ready, dropped: tuple[Dropped, ...]) -> Reject | None:
     """The reject, if no candidate is left. A pinned request that its model cannot take is told so, not sent elsewhere:
     its fallbacks are for failures."""
-    if not sifted.ready:
-        return reject(policy.models, facts, sifted.dropped)
+    if not ready:
+        return reject(policy.models, facts, dropped)
     if facts.requested == AUTO:
         return None
-    own_fault = [drop for drop in sifted.dropped if drop.model == offer.asked and drop.filter != "healthy"]
+    own_fault = [drop for drop in dropped if drop.model == offer.asked and drop.filter != "healthy"]
     return reject(policy.models, facts, own_fault) if own_fault else None
 
 

@@ -1,8 +1,8 @@
 """The candidates as they stand in a decision: what each costs, part by part, and why. Order and choice are not made here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from policies.decision import Candidate, Term
+from policies.decision import Call, Candidate, Term
 from policies.facts import Facts
 from policies.field import Field
 from policies.offer import Offered
@@ -25,39 +25,37 @@ NEUTRAL_TERMS = {
 """Of terms that have nothing to say, which are most."""
 
 
-def itemised(field: Field, preference: Preference, ordered: Sequence[Weighed]) -> tuple[Candidate, ...]:
+def itemised(field: Field, preference: Preference, ordered: Sequence[Call]) -> tuple[Candidate, ...]:
     """In this order."""
-    chance = preference.chance or {}
-    of_models: dict[str, tuple[Term, ...]] = {}
-    candidates = []
-    for w in ordered:
-        if w.model not in of_models:
-            of_models[w.model] = terms_of_model(w.offered, field.facts, field.rates, chance)
-        terms = of_models[w.model] + terms_of_replica(w, field.facts, field.rates)
-        candidates.append(Candidate(w.model, w.replica, terms))
-    return tuple(candidates)
+    facts, rates = field.facts, field.rates
+    terms: dict[Call, tuple[Term, ...]] = {}
+    for w in field.from_home(preference.home):
+        alike = terms_of_model(w.offered, facts, rates, preference.chance)
+        for _, _, _, at, call in w.stands:
+            terms[call] = alike + terms_of_replica(w, at, facts, rates)
+    return tuple([Candidate(call.model, call.replica, terms[call]) for call in ordered])
 
 
-def named(ordered: Sequence[Weighed]) -> tuple[Candidate, ...]:
+def named(ordered: Sequence[Call]) -> tuple[Candidate, ...]:
     """The same where nobody reads what they cost."""
-    return tuple([Candidate(w.model, w.replica) for w in ordered])
+    return tuple([Candidate(call.model, call.replica) for call in ordered])
 
 
-def terms_of_model(offered: Offered, facts: Facts, rates: Rates, chance: Mapping[str, float]) -> tuple[Term, ...]:
-    """Alike for all replicas of it."""
-    name = offered.model.name
-    money = price(offered.price, facts.tokens_for(name), expected_output(facts.max_tokens))
-    return term("price", money), term("quality", quality(rates, chance.get(name)))
+def terms_of_model(offered: Offered, facts: Facts, rates: Rates, chance: Sequence[float] | None) -> tuple[Term, ...]:
+    """Alike for all replicas of it. `chance` is by tier."""
+    money = price(offered.price, facts.tokens_for(offered.model.name), expected_output(facts.max_tokens))
+    p_good = chance[offered.tier] if chance is not None and offered.tier >= 0 else None
+    return term("price", money), term("quality", quality(rates, p_good))
 
 
-def terms_of_replica(w: Weighed, facts: Facts, rates: Rates) -> tuple[Term, ...]:
-    rate, state = w.offered.price, w.state
+def terms_of_replica(w: Weighed, at: int, facts: Facts, rates: Rates) -> tuple[Term, ...]:
+    rate, state, held = w.offered.price, w.states[at], w.held[at]
     why = TAKEN_FOR_RESIDENT if w.is_assumed else "resident"
-    uncached = facts.tokens_for(w.model) - w.held
+    uncached = facts.tokens_for(w.offered.model.name) - held
     return (
-        term("affinity", affinity(rates, rate, w.held, why)),
-        term("again", again(rates, rate, w.missing, w.crowd, line(state))),
-        term("wait", wait(rates, state.queued_tokens, uncached, w.slowness)),
+        term("affinity", affinity(rates, rate, held, why)),
+        term("again", again(rates, rate, w.most_held - held, w.crowd, line(state))),
+        term("wait", wait(rates, state.queued_tokens, uncached, w.slowness[at])),
     )
 
 

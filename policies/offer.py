@@ -3,30 +3,36 @@
 Reckoned when the first request meets the route, and kept as long as the policy is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 import msgspec
 
 from policies.catalogue import Model, Price
-from policies.decision import Dropped
+from policies.decision import Call, Dropped
 from policies.policy import Choose, Line, Policy, Route
 from policies.ways import Way, ways_of
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A model, and the price that the route reckons with."""
+    """A model, and the price that the route reckons with. `calls` ask its replicas, in the order in which they are listed.
+    `place` is where it stands among all that the route may ask, `tier` where in its ladder, -1 outside it."""
 
     model: Model
     price: Price
+    calls: tuple[Call, ...]
+    place: int = 0
+    tier: int = -1
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """`asked` is the model that a route without a choice uses, `own` that or its ladder, and `heads` speak for those. `models`
     are those that may answer, in the order asked for; `outside` all others. `reference` is what exchange rates are reckoned
-    by, and `loss` what a bad answer costs in units of what that charges. `level` ranks the models where cost decides among the
-    route's own, its other fallbacks after them. `told` says why the cheapest of them was chosen, with a place for the chance
-    of each; `line` parts its tiers."""
+    by, and `loss` what a bad answer costs in units of what that charges. `beside`: the first of `models` is whom the
+    conversation was taken to, and none of the route's own. `level` ranks the models, by place, where cost decides among the
+    route's own. `told` says why the cheapest of them was chosen, with a place for the chance of each; `line` parts its
+    tiers."""
 
     route: Route
     asked: str
@@ -36,9 +42,20 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     outside: tuple[Dropped, ...]
     reference: Offered
     loss: float
-    level: Mapping[str, int]
+    beside: bool
+    level: tuple[int, ...]
     told: str
     line: Line | None
+
+    def place_of(self, model: str) -> int:
+        """Where one of `models` stands."""
+        return [one.model.name for one in self.models].index(model)
+
+    @cached_property
+    def by_tier(self) -> Callable[[Mapping[str, float]], Sequence[float]]:
+        """P(good) of each model of the ladder, of chances by head. Raises KeyError where they lack one."""
+        heads = self.heads
+        return itemgetter(*heads) if len(heads) > 1 else lambda p_good: (p_good[heads[0]],)
 
     @cached_property
     def doubted(self) -> int:
@@ -64,22 +81,45 @@ def offer_of(policy: Policy, route: Route, asked: str, taken_to: str = "") -> Of
 def _offer(policy: Policy, route: Route, asked: str, taken_to: str) -> Offer:
     choose = route.choose
     own = (asked,) if choose is None else choose.among
-    names = names_of(route, own, taken_to)
+    names, beside = names_of(route, own, taken_to), bool(taken_to) and taken_to not in own
     reference = policy.models[asked if choose is None else choose.target.of]
-    spare = [name for name in route.fallback or () if name not in own]
     return Offer(
         route=route,
         asked=asked,
         own=own,
         heads=tuple([policy.models[name].head or name for name in own]),
-        models=tuple([Offered(policy.models[name], price_of(route, policy.models[name])) for name in names]),
+        models=tuple([offered(route, policy.models[name], place, own) for place, name in enumerate(names)]),
         outside=outside(policy, route, names),
-        reference=Offered(reference, price_of(route, reference)),
+        reference=offered(route, reference),
         loss=0.0 if choose is None else choose.loss_per_reference,
-        level={**dict.fromkeys(own, 0), **{name: 1 + at for at, name in enumerate(spare)}},
+        beside=beside,
+        level=ranked((0,) * len(own), len(names), beside=beside),
         told="" if choose is None else told_of(choose),
         line=None if choose is None else choose.line,
     )
+
+
+def offered(route: Route, model: Model, place: int = 0, own: Sequence[str] = ()) -> Offered:
+    """`own` are the models of the route's ladder."""
+    return Offered(
+        model,
+        price_of(route, model),
+        tuple([Call(model.name, replica) for replica in model.replicas]),
+        place,
+        own.index(model.name) if model.name in own else -1,
+    )
+
+
+def ranked(own: Sequence[int], count: int, *, beside: bool) -> tuple[int, ...]:
+    """Ranks of all `count` models of an offer by those of the route's own: whoever the conversation was taken to `beside` these
+    goes before them, fallbacks go after them.
+
+    >>> ranked((0, 0), 3, beside=False), ranked((1, 0), 4, beside=True)
+    ((0, 0, 1), (0, 2, 1, 3))
+    """
+    first = (0, *[1 + rank for rank in own]) if beside else tuple(own)
+    last = max(first) + 1
+    return first + tuple(range(last, last + count - len(first)))
 
 
 def told_of(choose: Choose) -> str:

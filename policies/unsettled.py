@@ -42,7 +42,7 @@ def open_past(offer: Offer, span: Span) -> Iterator[int]:
 
 def is_open(field: Field, offer: Offer, span: Span) -> bool:
     """Whether the ends of the newest part two models, whichever floor the past sets."""
-    if field.fault is not None or len(field.sifted.ready) == 1:
+    if field.fault is not None or len(field.ready) == 1:
         return False
     low, high = span
     if parts(field, offer, span, low.earlier):

@@ -4,12 +4,13 @@ bad answer, which hangs on the estimate."""
 from collections.abc import Sequence
 
 from policies.affinity.ring import overloaded
+from policies.decision import Call
 from policies.facts import Facts
 from policies.offer import Offer, Offered
 from policies.pickers.lowest_cost import Weighed
 from policies.policy import Affinity
 from policies.snapshot import ReplicaState
-from policies.terms.affinity import saved
+from policies.terms.affinity import worth
 from policies.terms.again import needless
 from policies.terms.cost import PREFILL_TOKENS_PER_S, Rates, charge, expected_output, rates
 from policies.terms.wait import waiting
@@ -34,60 +35,48 @@ def history_at_home(states: Sequence[ReplicaState], facts: Facts) -> int:
     return facts.history_tokens if unknown else 0
 
 
-def weigh(
-    offered: Offered,
-    states: Sequence[ReplicaState],
-    facts: Facts,
-    exchange: Rates,
-    bounds: Affinity,
-    *,
-    assumed: int = 0,
-) -> list[Weighed]:
-    """Each ready replica of a model. So many tokens of the prompt are `assumed` to be resident wherever it is asked."""
-    name, rate = offered.model.name, offered.price
-    prompt_tokens = facts.tokens_for(name)
+def weigh(  # noqa: PLR0917  what is asked of whom, and by which rates
+    offered: Offered, states: Sequence[ReplicaState], facts: Facts, exchange: Rates, bounds: Affinity, assumed: int = 0
+) -> Weighed:
+    """The ready replicas of a model. So many tokens of the prompt are `assumed` to be resident wherever it is asked."""
+    rate, prompt_tokens = offered.price, facts.tokens_for(offered.model.name)
     money = charge(rate, prompt_tokens, expected_output(facts.max_tokens))
-    over, slow, held = compared(states, prompt_tokens, bounds, assumed)
-    longest, crowd = best_held(states, held, over, bounds.spread_after) if any(held) else NOTHING_HELD
-    is_assumed, weighed = assumed > 0, []
+    over, slow, held, is_shared = compared(states, prompt_tokens, bounds, assumed)
+    most, crowd = (held[0], 1) if is_shared else best_held(states, held, over, bounds.spread_after)
+    calls, stands = calls_of(offered, states), []
     for at, state in enumerate(states):
-        total, here, missing, slower = money, held[at], longest - held[at], slow[at]
+        total, here, slower, queued = money, held[at], slow[at], state.queued_tokens
         if here > 0:
-            total += saved(exchange, rate, here)
-        if missing > 0:
-            total += needless(exchange, rate, missing, crowd, line(state))
-        if state.queued_tokens > 0 or slower != 1.0:
-            total += waiting(exchange, state.queued_tokens, prompt_tokens - here, slower)
-        weighed.append(
-            Weighed(
-                name,
-                state.replica,
-                total,
-                state.running,
-                over[at],
-                offered,
-                state,
-                here,
-                is_assumed,
-                missing,
-                crowd,
-                slower,
-            )
-        )
-    return weighed
+            total -= worth(exchange, rate, here)
+        if most > here:
+            total += needless(exchange, rate, most - here, crowd, line(state))
+        if queued > 0 or slower != 1.0:
+            total += waiting(exchange, queued, prompt_tokens - here, slower)
+        stands.append((over[at], total, state.running, at, calls[at]))
+    return Weighed(offered, states, stands, held, slow, most, crowd, assumed > 0, min(stands))
 
 
-Compared = tuple[Sequence[bool], Sequence[float], Sequence[int]]
+def calls_of(offered: Offered, states: Sequence[ReplicaState]) -> Sequence[Call]:
+    """That ask these replicas, of a model's all or some."""
+    name, listed = offered.model.name, offered.calls
+    return listed if len(listed) == len(states) else [Call(name, state.replica) for state in states]
+
+
+Compared = tuple[Sequence[bool], Sequence[float], Sequence[int], bool]
 
 
 def compared(states: Sequence[ReplicaState], prompt_tokens: int, bounds: Affinity, assumed: int) -> Compared:
     """Of each replica, beside the others: is it overloaded, how many times as long as the fastest does it take, and how many
-    tokens of the prompt does it hold."""
+    tokens of the prompt does it hold; and whether all of them hold as many."""
     least = most = states[0].running
-    fastest, slowest, held = 0.0, 0.0, []
+    fastest, slowest, is_shared = 0.0, 0.0, True
+    held: list[int] = []
     for state in states:
         running, speed, tokens = state.running, state.prefill_tokens_per_s, assumed or state.resident_tokens
-        held.append(tokens if tokens < prompt_tokens else prompt_tokens)
+        tokens = min(tokens, prompt_tokens)
+        if held and tokens != held[0]:
+            is_shared = False
+        held.append(tokens)
         if running > most:
             most = running
         elif running < least:
@@ -100,10 +89,7 @@ def compared(states: Sequence[ReplicaState], prompt_tokens: int, bounds: Affinit
     over = overloaded([s.running for s in states], bounds.max_imbalance, bounds.spill_after) if is_uneven else None
     slow = slowness(states) if slowest and fastest / slowest > ALIKE else None
     count = len(states)
-    return over or (False,) * count, slow or (1.0,) * count, held
-
-
-NOTHING_HELD = 0, 1
+    return over or (False,) * count, slow or (1.0,) * count, held, is_shared
 
 
 def best_held(
@@ -111,7 +97,7 @@ def best_held(
 ) -> tuple[int, int]:
     """The most tokens of the prompt that one replica holds, and the crowd at each that holds as many. What lies at a replica
     that is passed over is no reason not to compute it elsewhere."""
-    longest, crowd = NOTHING_HELD
+    longest, crowd = 0, 1
     for at, tokens in enumerate(held):
         if tokens and tokens >= longest and not over[at]:
             here = crowd_at(states[at], spread_after)

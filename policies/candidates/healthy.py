@@ -1,27 +1,39 @@
 """Which replicas of a model are up?"""
 
-from policies.catalogue import Model
+from collections.abc import Sequence
+
+from policies.offer import Offered
 from policies.snapshot import ReplicaState, Snapshot
 
 
-def states(model: Model, snapshot: Snapshot) -> tuple[ReplicaState, ...]:
-    """State of every replica of `model`. One that the snapshot does not know counts as ready and idle; where replicas are
-    found, those are all that the snapshot knows.
+def states(offered: Offered, snapshot: Snapshot) -> tuple[tuple[ReplicaState, ...], bool]:
+    """State of every replica of a model, and whether all of them take work and none rests. One that the snapshot does not know
+    counts as ready and idle; where replicas are found, those are all that the snapshot knows.
 
-    >>> states(Model(name="small", at=("a",)), Snapshot(replicas={}))[0].ready
-    True
+    >>> from policies.catalogue import Model
+    >>> from policies.offer import offered
+    >>> from policies.policy import PINNED
+    >>> [state], is_plain = states(offered(PINNED, Model(name="small", at=("a",))), Snapshot(replicas={}))
+    >>> state.ready, is_plain
+    (True, True)
     """
-    seen, replicas = snapshot.replicas.get(model.name, ()), model.replicas
+    model, listed = offered.model, offered.calls
+    seen = snapshot.replicas.get(model.name, ())
     if model.found_by:
-        return seen
-    if len(seen) == len(replicas):
+        return seen, is_whole(seen)
+    if len(seen) == len(listed):
         for at, state in enumerate(seen):
-            if state.replica != replicas[at]:
+            if state.replica != listed[at].replica or not state.ready or state.rests:
                 break
         else:
-            return seen
+            return seen, True
     known = {state.replica: state for state in seen}
-    return tuple(known.get(replica) or ReplicaState(replica=replica) for replica in replicas)
+    found = tuple([known.get(call.replica) or ReplicaState(replica=call.replica) for call in listed])
+    return found, is_whole(found)
+
+
+def is_whole(found: Sequence[ReplicaState]) -> bool:
+    return bool(found) and all(state.ready and not state.rests for state in found)
 
 
 def why_down(state: ReplicaState) -> str:

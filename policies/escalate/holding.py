@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from policies.candidates.sift import sift
 from policies.decision import Call, Hold
 from policies.facts import Facts
-from policies.offer import Offered, offer_of, price_of
+from policies.offer import offer_of, offered
 from policies.pickers.lowest_cost import in_order
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
@@ -51,11 +51,9 @@ def is_below(route: Route, model: str, to: str) -> bool:
 
 def takers(policy: Policy, route: Route, to: str, facts: Facts, snapshot: Snapshot) -> tuple[Call, ...]:
     """The replicas of `to` that can take this request, the best one first."""
-    model = policy.models[to]
-    offered = Offered(model, price_of(route, model))
-    states = sift([offered], facts, snapshot).ready.get(to, ())
-    if not states:
+    one = offered(route, policy.models[to])
+    ready, _ = sift([one], facts, snapshot)
+    if not ready:
         return ()
-    exchange = request_rates(offer_of(policy, route, to), facts)
-    found = weigh(offered, states, facts, exchange, policy.affinity)
-    return tuple([Call(w.model, w.replica) for w in in_order(found, {to: 0}, facts.prefix)])
+    found = weigh(one, ready[to], facts, request_rates(offer_of(policy, route, to), facts), policy.affinity)
+    return tuple(in_order([found], (0,), facts.prefix))

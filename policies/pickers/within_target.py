@@ -2,26 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from policies.catalogue import Model
 from policies.offer import Offer
 from policies.policy import Choose
 
 
-def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, float]) -> Mapping[str, float] | None:
-    """P(good) of each model of the ladder through its head; None when a head says nothing."""
-    found: dict[str, float] = {}
-    for name in choose.among:
-        p = p_good.get(models[name].head or name)
-        if p is None:
-            return None
-        found[name] = p
-    return found
-
-
-def tier(choose: Choose, chance: Mapping[str, float]) -> int:
+def tier(choose: Choose, p_good: Sequence[float]) -> int:
     """Place in the ladder of the model that the line of now gives, whatever the request is made of."""
-    costs = [choose.relative_cost[name] for name in choose.among]
-    return least(costs, choose.loss_per_reference, tuple(chance.values()))
+    return least([choose.relative_cost[name] for name in choose.among], choose.loss_per_reference, p_good)
 
 
 def least(costs: Sequence[float], loss: float, p_good: Sequence[float], floor: int = 0) -> int:
@@ -49,7 +36,7 @@ def tiers(offer: Offer, earlier: Sequence[Mapping[str, float]], climbing_from: i
     found: list[int] = []
     floor = climbing_from or 0
     for p_good in earlier:
-        at = highest(offer, by_place(offer, p_good), floor)
+        at = highest(offer, by_tier(offer, p_good), floor)
         if at is not None:
             found.append(at)
             floor = floor if climbing_from is None else at
@@ -58,19 +45,16 @@ def tiers(offer: Offer, earlier: Sequence[Mapping[str, float]], climbing_from: i
 
 def tiers_by_floor(offer: Offer, p_good: Mapping[str, float]) -> Sequence[int | None]:
     """The tier of one of them, from wherever its conversation may have stood."""
-    seen = by_place(offer, p_good)
+    seen = by_tier(offer, p_good)
     return [highest(offer, seen, floor) for floor in range(len(offer.own))]
 
 
-def by_place(offer: Offer, p_good: Mapping[str, float]) -> Sequence[float] | None:
+def by_tier(offer: Offer, p_good: Mapping[str, float]) -> Sequence[float] | None:
     """P(good) of each model of the ladder; nothing in doubt, None when a head says nothing."""
-    found: list[float] = []
-    for head in offer.heads if p_good else ():
-        p = p_good.get(head)
-        if p is None:
-            return None
-        found.append(p)
-    return found
+    try:
+        return offer.by_tier(p_good) if p_good else ()
+    except KeyError:
+        return None
 
 
 def highest(offer: Offer, p_good: Sequence[float] | None, floor: int) -> int | None:

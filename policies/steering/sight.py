@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from policies.catalogue import Model
 from policies.decision import Call, Decision
 from policies.escalate.moving import moved
 from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.offer import price_of
-from policies.pickers.within_target import chances
 from policies.policy import Choose, Policy, Route, Target
 from policies.steering.window import Bill, Rise, Sighting, Sightings
 from policies.targets import cheapest, climb
@@ -64,6 +64,17 @@ def bill(policy: Policy, route: Route, choose: Choose, seen: Decided, *, spent: 
     chance = None if seen.estimate.abstains else chances(choose, policy.models, seen.estimate.p_good)
     doubts = _doubt(chance, choice.model), _doubt(chance, choose.among[0])
     return Bill(seen.facts.tenant, base, spent, reckoned_base, reckoned, *doubts)
+
+
+def chances(choose: Choose, models: Mapping[str, Model], p_good: Mapping[str, float]) -> Mapping[str, float] | None:
+    """P(good) of each model of the ladder through its head; None when a head says nothing."""
+    found: dict[str, float] = {}
+    for name in choose.among:
+        p = p_good.get(models[name].head or name)
+        if p is None:
+            return None
+        found[name] = p
+    return found
 
 
 def _doubt(chance: Mapping[str, float] | None, model: str) -> float:

@@ -14,15 +14,10 @@ def affinity(rates: Rates, rate: Price, resident_tokens: int, why: str = "reside
     """
     if resident_tokens <= 0:
         return NOTHING_RESIDENT
-    return Cost(saved(rates, rate, resident_tokens), f"{resident_tokens} tokens {why}")
-
-
-def saved(rates: Rates, rate: Price, resident_tokens: int) -> float:
-    """The same without its why."""
-    return -worth(rates, rate, resident_tokens)
+    return Cost(-worth(rates, rate, resident_tokens), f"{resident_tokens} tokens {why}")
 
 
 def worth(rates: Rates, rate: Price, tokens: int) -> float:
-    """Micro-dollars that are saved where so many tokens need not be computed."""
+    """The same without its sign and its why: what is saved where so many tokens need not be computed."""
     money = (rate.input - rate.cached_input) * tokens / 1_000_000
     return money + rates.second * tokens / PREFILL_TOKENS_PER_S

@@ -33,6 +33,9 @@ class Rates(msgspec.Struct, frozen=True, gc=False):
     second: float
 
 
+FREE = Rates(0.0, 0.0)
+
+
 def charge(price: Price, prompt_tokens: int, output_tokens: int) -> float:
     """Micro-dollars for these tokens, none of them cached.
 

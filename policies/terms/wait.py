@@ -17,15 +17,14 @@ def wait(rates: Rates, queued_tokens: int, uncached_tokens: int = 0, slowness: f
     """
     if queued_tokens <= 0 and slowness == 1.0:
         return NO_QUEUE
-    seconds = seconds_of(queued_tokens, uncached_tokens, slowness)
+    seconds = (slowness * queued_tokens + (slowness - 1) * uncached_tokens) / PREFILL_TOKENS_PER_S
     told = "" if slowness == 1.0 else f" at {slowness:.1f} x the time of the fastest"
-    return Cost(rates.second * seconds, f"{queued_tokens} tokens queued, {seconds:.1f} s{told}")
+    return Cost(
+        waiting(rates, queued_tokens, uncached_tokens, slowness),
+        f"{queued_tokens} tokens queued, {seconds:.1f} s{told}",
+    )
 
 
 def waiting(rates: Rates, queued_tokens: int, uncached_tokens: int, slowness: float) -> float:
     """The same without its why."""
-    return rates.second * seconds_of(queued_tokens, uncached_tokens, slowness)
-
-
-def seconds_of(queued_tokens: int, uncached_tokens: int, slowness: float) -> float:
-    return (slowness * queued_tokens + (slowness - 1) * uncached_tokens) / PREFILL_TOKENS_PER_S
+    return rates.second * ((slowness * queued_tokens + (slowness - 1) * uncached_tokens) / PREFILL_TOKENS_PER_S)

@@ -297,5 +297,5 @@ def test_what_a_decision_says_of_costs_comes_to_what_ordered_its_candidates(
 ) -> None:
     field = field_of(p, facts, world)
     said = {(c.model, c.replica): c.microusd for c in decide_on(field, Estimate(abstains="late")).candidates}
-    for weighed in field.contest("").weighed if said else ():
-        assert abs(said[weighed.model, weighed.replica] - weighed.microusd) <= 2.0 + 1e-9 * abs(weighed.microusd)
+    for _, microusd, _, _, call in [stand for weighed in field.weighed for stand in weighed.stands] if said else ():
+        assert abs(said[call.model, call.replica] - microusd) <= 2.0 + 1e-9 * abs(microusd)
