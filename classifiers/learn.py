@@ -32,6 +32,12 @@ class Learned:
     p_good: Floats
     stages: Stages | None = None
 
+    @property
+    def round_of(self) -> Rows:
+        """In which round each of `kept` was kept back. What is high for the heads of one round may be low for those of another:
+        rows that a round keeps back are missing from the mean of its heads, so better ones get lower numbers."""
+        return self.kept % _PARTS
+
 
 class _Round(NamedTuple):
     kept: Rows

@@ -96,6 +96,19 @@ def ranks(score: Floats) -> Floats:
     return np.asarray(((ends - counts + 1 + ends) / 2)[which], dtype=np.float64)
 
 
+def ranks_within(score: Floats, group: Rows) -> Floats:
+    """Ranks among the rows of the same group, as parts of its size: what scores that are on no common scale do tell.
+
+    >>> ranks_within(np.array([0.1, 0.2, 0.9, 0.8]), np.array([0, 0, 1, 1])).tolist()
+    [0.5, 1.0, 1.0, 0.5]
+    """
+    found = np.zeros(len(score))
+    for one in np.unique(group):
+        rows = np.nonzero(group == one)[0]
+        found[rows] = ranks(score[rows]) / len(rows)
+    return found
+
+
 def ece(probability: Floats, outcome: Floats, bins: int = 15) -> float:
     """Expected calibration error over bins of equal mass: mean |predicted - observed|, weighted by bin size."""
     order = np.argsort(probability, kind="stable")

@@ -33,14 +33,14 @@ def on_new_kinds(inputs: Inputs, targets: Targets, length: Floats, pair: tuple[i
     quality = targets.quality[rows][:, list(pair)]
     if len(rows) < FROM_ROWS or quality[:, 1].mean() <= quality[:, 0].mean():
         return None
-    ours, theirs = np.zeros(len(rows)), np.zeros(len(rows))
+    ours = np.zeros(len(rows))
     kinds = _kinds(inputs.vectors[rows])
     for kind in range(_KINDS):
         new, known = np.nonzero(kinds == kind)[0], np.nonzero(kinds != kind)[0]
         if len(new):
-            ours[new] = _ranked(_gains(inputs, targets, new, known, pair))
-            theirs[new] = _ranked(length[new])
-    return NewKinds(*(metrics.apgr(order, quality[:, 0], quality[:, 1]) for order in (ours, theirs)))
+            ours[new] = _gains(inputs, targets, new, known, pair)
+    ranked = (metrics.ranks_within(order, kinds) for order in (ours, length[rows]))
+    return NewKinds(*(metrics.apgr(order, quality[:, 0], quality[:, 1]) for order in ranked))
 
 
 def _kinds(vectors: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -59,7 +59,3 @@ def _gains(
     with threadpool_limits(1):
         said = from_contrasts(kernel.fit(inputs.take(known), targets.take(known)).contrasts(inputs.take(new)))
     return np.asarray(said[:, pair[1]] - said[:, pair[0]], np.float64)
-
-
-def _ranked(order: Floats) -> Floats:
-    return np.asarray(metrics.ranks(order) / len(order), np.float64)

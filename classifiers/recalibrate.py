@@ -51,9 +51,11 @@ def recalibrate(
     inputs = read_inputs(texts, store.vectors(texts))
     said = mean_contrasts(opened.blend.members, inputs)
     targets = Targets(quality, np.ones(len(texts)))
-    blend, unseen = Blend(opened.blend.members, fit_scale(said, targets)), _crossed(said, targets)
+    blend, part = Blend(opened.blend.members, fit_scale(said, targets)), np.arange(len(said)) % _FOLDS
+    unseen = _crossed(said, targets, part)
     manifest = msgspec.structs.replace(
-        opened.manifest, trained_on=trained_on, metrics=held_out(unseen, quality, models), libraries=libraries(),
+        opened.manifest, trained_on=trained_on, libraries=libraries(),
+        metrics=held_out(unseen, quality, models, part),
         card={**opened.manifest.card, "calibrated_on": _card(data, outcomes_count=len(texts))},
     )  # fmt: skip
     stages = opened.stages and fit_locally(opened.stages, blend, inputs, beside(texts, inputs))
@@ -63,11 +65,11 @@ def recalibrate(
     return report
 
 
-def _crossed(said: Floats, targets: Targets) -> Floats:
-    """Chances of each fifth of the rows on a scale that the other four gave."""
-    rows, p_good = np.arange(len(said)), np.zeros_like(said)
-    for part in range(_FOLDS):
-        seen, kept = np.nonzero(rows % _FOLDS != part)[0], np.nonzero(rows % _FOLDS == part)[0]
+def _crossed(said: Floats, targets: Targets, part_of: metrics.Rows) -> Floats:
+    """Chances of each part of the rows on a scale that the others gave."""
+    p_good = np.zeros_like(said)
+    for part in np.unique(part_of):
+        seen, kept = np.nonzero(part_of != part)[0], np.nonzero(part_of == part)[0]
         p_good[kept] = fit_scale(said[seen], targets.take(seen)).apply(said[kept])
     return p_good
 

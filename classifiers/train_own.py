@@ -71,7 +71,7 @@ def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tup
     targets = Targets(quality, np.ones(len(order)))
     inputs = read_inputs(texts, store.vectors(texts))
     learned = learn(inputs, targets, beside(texts, inputs))
-    measured = held_out(learned.p_good, quality[learned.kept], outcomes.models)
+    measured = held_out(learned.p_good, quality[learned.kept], outcomes.models, learned.round_of)
     return learned, measured | _beside_length(learned, inputs, targets, texts, outcomes.models)
 
 
@@ -83,21 +83,24 @@ def _beside_length(
     kept, chars = targets.quality[learned.kept], length(texts)
     if kept[:, last].mean() <= kept[:, first].mean():
         return {}
-    found = {"apgr_length": metrics.apgr(chars[learned.kept], kept[:, first], kept[:, last])}
+    order = metrics.ranks_within(chars[learned.kept], learned.round_of)
+    found = {"apgr_length": metrics.apgr(order, kept[:, first], kept[:, last])}
     if (new := on_new_kinds(inputs, targets, chars, pair)) is not None:
         found |= {"apgr_new_kinds": new.ours, "apgr_new_kinds_length": new.length}
     return {name: round(value, 4) for name, value in found.items()}
 
 
-def held_out(p_good: Floats, quality: Floats, models: tuple[str, ...]) -> dict[str, float]:
-    """ECE and log loss per model; APGR where there is a gap between the models that could be recovered."""
+def held_out(p_good: Floats, quality: Floats, models: tuple[str, ...], round_of: metrics.Rows) -> dict[str, float]:
+    """ECE and log loss per model; APGR where there is a gap between the models that could be recovered, ranked within the
+    rows that were kept back from the same heads."""
     found: dict[str, float] = {}
     for at, model in enumerate(models):
         found[f"ece_{model}"] = metrics.ece(p_good[:, at], quality[:, at])
         found[f"log_loss_{model}"] = metrics.log_loss(p_good[:, at], quality[:, at])
     first, last = first_and_last(models)
     if quality[:, last].mean() > quality[:, first].mean():
-        found["apgr"] = metrics.apgr(p_good[:, last] - p_good[:, first], quality[:, first], quality[:, last])
+        order = metrics.ranks_within(p_good[:, last] - p_good[:, first], round_of)
+        found["apgr"] = metrics.apgr(order, quality[:, first], quality[:, last])
     return {name: round(value, 4) for name, value in found.items()}
 
 
