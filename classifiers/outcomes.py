@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 SUFFIX = "_correct"
 _MOST_CHARS = 1 << 24
+_GZIP = b"\x1f\x8b"
 
 
 class OutcomesRefused(Exception):
@@ -108,22 +110,29 @@ def _header(path: Path) -> list[str]:
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     before = csv.field_size_limit(_MOST_CHARS)  # a prompt may be longer than a cell is by default
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader, begins = csv.reader(file, strict=True), 1
-            for cells in reader:
-                if cells:  # an empty line is nothing
-                    yield begins, cells
-                begins = reader.line_num + 1
-            if begins == 1:
-                raise OutcomesRefused(f"{path}:1 is empty; it needs a header such as prompt_id,prompt,small{SUFFIX}")
+        text = path.read_bytes().decode("utf-8-sig")
+        reader, begins = csv.reader(StringIO(text, newline=""), strict=True), 1
+        for cells in reader:
+            if cells:  # an empty line is nothing
+                yield begins, cells
+            begins = reader.line_num + 1
+        if begins == 1:
+            raise OutcomesRefused(f"{path}:1 is empty; it needs a header such as prompt_id,prompt,small{SUFFIX}")
     except csv.Error as error:
         raise OutcomesRefused(f"{path}:{begins} is not CSV: {error}") from error
     except UnicodeDecodeError as error:
-        raise OutcomesRefused(f"{path} is not UTF-8 (byte {error.start})") from error
+        raise OutcomesRefused(_undecoded(path, error)) from error
     except OSError as error:
         raise OutcomesRefused(f"{path} cannot be read: {error.strerror}") from error
     finally:
         csv.field_size_limit(before)
+
+
+def _undecoded(path: Path, error: UnicodeDecodeError) -> str:
+    if error.object.startswith(_GZIP):
+        return f"{path} is packed by gzip; unpack it first (gunzip)"
+    line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
+    return f"{path}:{line} is not UTF-8 (a byte is 0x{byte:02x}); save it as UTF-8"
 
 
 def _quality(path: Path, line: int, column: str, cell: str) -> float:

@@ -1,5 +1,6 @@
 """CSV files of own outcomes: what is read, and which line is named when it can't be."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -69,10 +70,19 @@ def test_a_fault_is_named_with_its_line(written, text: str, message: str):
 
 
 def test_another_encoding_and_a_missing_file_are_refused(written, tmp_path: Path):
-    with pytest.raises(OutcomesRefused, match="is not UTF-8"):
-        read_outcomes(written(f"{HEADER}a,naïve,0,1\n", encoding="latin-1"))
+    long = "word " * 20_000  # read part by part, lines would be counted from a part's beginning
+    with pytest.raises(OutcomesRefused, match=r"own\.csv:4 is not UTF-8 \(a byte is 0xef\); save it as UTF-8"):
+        read_outcomes(written(f"{HEADER}a,{long},0,1\nb,hi,0,1\nc,naïve,0,1\n", encoding="latin-1"))
     with pytest.raises(OutcomesRefused, match="cannot be read"):
         read_prompts(tmp_path / "absent.csv")
+
+
+def test_a_packed_file_is_told_from_one_in_another_encoding(tmp_path: Path):
+    path = tmp_path / "own.csv.gz"
+    path.write_bytes(gzip.compress(f"{HEADER}a,hi,0,1\n".encode()))
+
+    with pytest.raises(OutcomesRefused, match=r"own\.csv\.gz is packed by gzip; unpack it first"):
+        read_outcomes(path)
 
 
 def test_prompts_need_no_outcomes(written):
