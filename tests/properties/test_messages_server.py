@@ -327,8 +327,9 @@ PICTURE = st.sampled_from(
     ]
 )
 ASKED = TEXTS | st.lists(TEXT | PICTURE, min_size=2, max_size=3)
+SCHEMA = OBJECT.map(lambda schema: {**schema, "type": "object"})
 TOOL = st.fixed_dictionaries(
-    {"name": st.sampled_from("fgh"), "input_schema": OBJECT}, optional={"description": TEXTS, "strict": st.booleans()}
+    {"name": st.sampled_from("fgh"), "input_schema": SCHEMA}, optional={"description": TEXTS, "strict": st.booleans()}
 )
 CHOICE = st.one_of(
     st.sampled_from([{"type": "none"}, {"type": "auto"}]),

@@ -1,13 +1,15 @@
 """The events of a stream of this dialect, as far as they are read."""
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from backends.dialects.faults import RequestFault, decode_past_nulls
 from backends.dialects.openai_chat.whole import AnswerError
 from backends.messages import FinishReason
 
 NOTHING = msgspec.Raw()
+Read = TypeVar("Read")
 
 FINISHES: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -71,7 +73,15 @@ def read_event(data: bytes) -> StreamEvent:
     try:
         return _EVENT.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise AnswerError(f"an event of the upstream is none of a message: {error}") from None
+        return without_nulls(_EVENT, data, f"an event of the upstream is none of a message: {error}")
+
+
+def without_nulls(decoder: "msgspec.json.Decoder[Read]", data: bytes, otherwise: str) -> Read:
+    """Some servers tell every field of every kind of event, null where it has none. Raises AnswerError with `otherwise`."""
+    try:
+        return decode_past_nulls(decoder, data, depth=2)
+    except RequestFault:
+        raise AnswerError(otherwise) from None
 
 
 def speaks(event: StreamEvent) -> bool:

@@ -160,7 +160,7 @@ FIELDS: tuple[Row, ...] = (
     same("top_p"),
     Field("top_k", "top_k", "the same; 0 and -1 are left out", _top_k),
     Field("stop", "stop_sequences", "a list", _stop),
-    Field("tools", "tools", "functions: `parameters` is `input_schema`, a missing one the empty object", tools_of),
+    Field("tools", "tools", "functions: `parameters` is `input_schema`, of type `object` where it says none", tools_of),
     Field(
         "tool_choice", "tool_choice", "`required` is `any`, a named function `tool`, `auto` and `none` alike", choice_of
     ),

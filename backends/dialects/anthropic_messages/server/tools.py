@@ -10,6 +10,7 @@ from backends.dialects.faults import RequestFault, decode_body
 _NOTHING = msgspec.Raw()
 _EMPTY = msgspec.Raw(b'{"type":"object","properties":{}}')
 """OpenAI's reference: a function without parameters has an empty list of them."""
+_OBJECT = msgspec.Raw(b'"object"')
 
 
 class _Function(msgspec.Struct, forbid_unknown_fields=True):
@@ -33,6 +34,7 @@ class _Choice(msgspec.Struct, tag_field="type", tag="function", forbid_unknown_f
 
 
 _TOOLS = msgspec.json.Decoder(list[msgspec.Raw])
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TOOL = msgspec.json.Decoder(_Tool)
 _CHOICE = msgspec.json.Decoder(str | _Choice)
 WORDS: Mapping[str, str] = {"auto": "auto", "none": "none", "required": "any"}
@@ -53,12 +55,18 @@ def _tool(tool: _Tool) -> dict[str, Any]:
     made: dict[str, Any] = {"name": function.name}
     if function.description is not None:
         made["description"] = function.description
-    made["input_schema"] = function.parameters if is_told(function.parameters) else _EMPTY
+    made["input_schema"] = _schema(function.parameters) if is_told(function.parameters) else _EMPTY
     if function.strict is not None:
         made["strict"] = function.strict
     if is_told(tool.cache_control):
         made["cache_control"] = tool.cache_control
     return made
+
+
+def _schema(raw: msgspec.Raw) -> Any:
+    """What functions take is an object: servers of this dialect want to read it, others take it as read."""
+    fields = _FIELDS.decode(raw) if bytes(memoryview(raw)[:1]) == b"{" else {"type": _OBJECT}
+    return raw if "type" in fields else {"type": _OBJECT, **fields}
 
 
 def choice_of(raw: msgspec.Raw, name: str) -> Mapping[str, Any]:

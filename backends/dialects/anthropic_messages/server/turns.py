@@ -47,10 +47,13 @@ class _Function(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Call(msgspec.Struct, forbid_unknown_fields=True):
+    """`extra_content` is what Gemini keeps there for itself."""
+
     id: str
     function: _Function
     type: str = "function"
     index: int = 0
+    extra_content: Any = None
 
 
 class Answered(msgspec.Struct, tag_field="role", tag="assistant", forbid_unknown_fields=True):
@@ -61,6 +64,7 @@ class Answered(msgspec.Struct, tag_field="role", tag="assistant", forbid_unknown
     tool_calls: list[_Call] | None = None
     reasoning_content: Any = None
     reasoning: Any = None
+    reasoning_details: Any = None
     annotations: Annotated[list[Any], Meta(max_length=0)] | None = None
     audio: None = None
     function_call: None = None
@@ -70,10 +74,11 @@ class Answered(msgspec.Struct, tag_field="role", tag="assistant", forbid_unknown
 
 
 class Result(msgspec.Struct, tag_field="role", tag="tool", forbid_unknown_fields=True):
-    """a block `tool_result`; those that follow each other are one turn of role `user`"""
+    """a block `tool_result`; those that follow each other are one turn of role `user`; `name` is that of the call"""
 
     tool_call_id: str
     content: msgspec.Raw
+    name: str | None = None
 
 
 Spoken = Told | Developed | Asked | Answered | Result
@@ -97,9 +102,12 @@ class _Script:
         self._results: list[Block] = []
 
     def tell(self, turn: Told, at: str) -> None:
-        """Before the first turn it is the system prompt, later a turn of its own."""
-        self.close()
+        """Before the first turn it is the system prompt, later a turn of its own. Without words it is nothing."""
         content = _plain(turn.content, at)
+        content = _saying(content) if isinstance(content, list) else content
+        if not content if isinstance(content, list) else bytes(content) in EMPTY:
+            return
+        self.close()
         if self.turns:
             self.turns.append({"role": "system", "content": content})
         elif isinstance(content, list):
@@ -126,7 +134,7 @@ class _Script:
             else decode_past_nulls(_SHOWN, bytes(turn.content), f"{at}.content", depth=2)
         )
         blocks = [user_block(part, f"{at}.content[{index}]") for index, part in enumerate(parts)]
-        self.turns.append({"role": "user", "content": [*self._results, *blocks]})
+        self.turns.append({"role": "user", "content": [*self._results, *_saying(blocks)] or blocks})
         self._results = []
 
     def close(self) -> None:
@@ -191,15 +199,20 @@ def _words(raw: msgspec.Raw, at: str) -> list[Words]:
 
 
 def _said(turn: Answered, at: str) -> msgspec.Raw | list[Block]:
-    """A string stays one where nothing stands beside it. The dialect knows no empty text."""
+    """A string stays one where nothing stands beside it."""
     calls = turn.tool_calls or []
     if _is_text(turn.content) and not calls and not turn.refusal:
         return turn.content
     words = [text_of(part) for part in _parts_of(turn, at)]
     return [
-        *(block for block in words if bytes(block["text"]) not in EMPTY),
+        *_saying(words),
         *(_use(call, f"{at}.tool_calls[{n}]") for n, call in enumerate(calls)),
     ]
+
+
+def _saying(blocks: list[Block]) -> list[Block]:
+    """Servers refuse an empty text beside others, and it says nothing."""
+    return [block for block in blocks if block["type"] != "text" or bytes(block["text"]) not in EMPTY]
 
 
 def _parts_of(turn: Answered, at: str) -> Iterator[Words | Refusal]:

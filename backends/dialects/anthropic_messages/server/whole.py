@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from backends.dialects.anthropic_messages.server.counted import Counted, told_error
-from backends.dialects.anthropic_messages.server.events import FINISHES, NOTHING, Block, fields_of, met
+from backends.dialects.anthropic_messages.server.events import FINISHES, NOTHING, Block, fields_of, met, without_nulls
 from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.openai_chat.shapes import in_utf8, usage_object
 from backends.dialects.openai_chat.whole import AnswerError
@@ -30,7 +30,7 @@ def read_message(body: bytes) -> _Message:
     try:
         message = _MESSAGE.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise AnswerError(f"the upstream's answer is no message: {error}") from None
+        message = without_nulls(_MESSAGE, body, f"the upstream's answer is no message: {error}")
     if bytes(message.error) not in (b"", b"null"):
         raise told_error(bytes(message.error))
     if message.content is None:
@@ -82,5 +82,5 @@ def _spoken(blocks: list[Block]) -> dict[str, Any]:
 
 
 def _call(block: Block) -> dict[str, Any]:
-    arguments = bytes(block.input).decode() or "{}"
+    arguments = "{}" if bytes(block.input) in (b"", b"null") else bytes(block.input).decode()
     return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
