@@ -5,6 +5,8 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from backends.measures import Measures, measured
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
@@ -83,21 +85,11 @@ class Native(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""
 
 
-class Measures(msgspec.Struct):
-    """What was reckoned of the prompt of one request, each once: its estimated tokens; the keys of its prefix by the seed of
-    their chain, which names the model and the tenant; digests of the texts of messages by their place; the tools as JSON."""
-
-    tokens: int | None = None
-    chains: dict[bytes, tuple[bytes, ...]] = {}
-    imprints: dict[int, bytes] = {}
-    tools: bytes | None = None
-
-
 class _Measured:
     """Keeps the measures of a request in the request from the first look on."""
 
     def __get__(self, request: "ChatRequest", kind: type["ChatRequest"]) -> Measures:
-        measures = request.__dict__["measures"] = Measures()
+        measures = request.__dict__["measures"] = measured(request.messages)
         return measures
 
 

@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
+from operator import attrgetter
 
-from msgspec.json import encode
+from msgspec.json import Encoder, encode
 
+from backends.measures import LONG_CHARS
 from backends.messages import ChatRequest, Message
-from backends.remote.prompt import LONG_CHARS, imprint_of, tools_of
+from backends.remote.prompt import imprint_of, tools_of
 from policies.affinity.blocks import byte_blocks, seed
 from policies.affinity.imprint import Remembered
 
 CHUNK_BYTES = 512
 PART_BYTES = 16 * CHUNK_BYTES
 """Prompts begin alike over and over: keys of so long a part are remembered by what it follows."""
+
+_FIELDS = attrgetter("role", "name", "text", "images", "tool_call_id", "tool_calls")
+_JSON = Encoder(order="sorted")
 
 Keys = tuple[bytes, ...]
 
@@ -25,10 +30,12 @@ _TEXTS: Remembered[bytes, tuple[Keys, int]] = Remembered(131_072, lambda found: 
 
 def prefix_blocks(request: ChatRequest, revision: str, salt: bytes) -> Keys:
     """Chained keys of the full chunks of the canonical rendering; two prompts share keys as far as they are alike."""
-    first, chains = seed(revision, salt), request.measures.chains
-    found = chains.get(first)
+    first, measures = seed(revision, salt), request.measures
+    found = measures.chains.get(first)
     if found is None:
-        found = chains[first] = _keys(first, request)
+        is_short = measures.longest <= LONG_CHARS
+        found = chained(first, canonical(request)) if is_short else _Written(first, request).keys()
+        measures.chains[first] = found
     return found
 
 
@@ -40,26 +47,16 @@ def canonical(request: ChatRequest) -> bytes:
     """
     if request.asks == "completions":
         return b"\n".join([_bare(message) for message in request.messages])
-    lines = [tools_of(request)] if request.tools else []
-    for message in request.messages:
-        lines.append(_line(message))
-    return b"\n".join(lines)
+    lines = _JSON.encode_lines(map(_FIELDS, request.messages))[:-1]
+    return b"%b\n%b" % (tools_of(request), lines) if request.tools else lines
 
 
 def _line(message: Message) -> bytes:
-    fields = (message.role, message.name, message.text, message.images, message.tool_call_id, message.tool_calls)
-    return encode(fields, order="sorted")
+    return _JSON.encode(_FIELDS(message))
 
 
 def _bare(message: Message) -> bytes:
     return message.text.encode("utf-8", "replace") or b" ".join([b"%d" % token for token in message.token_ids])
-
-
-def _keys(first: bytes, request: ChatRequest) -> Keys:
-    for message in request.messages:
-        if len(message.text) > LONG_CHARS:
-            return _Written(first, request).keys()
-    return chained(first, canonical(request))
 
 
 def chained(previous: bytes, data: bytes) -> Keys:

@@ -1,14 +1,13 @@
 """What can be said of a prompt without the model's tokenizer: an upper estimate of its tokens."""
 
+from collections.abc import Sequence
 from math import ceil
 
 from msgspec.json import encode
 
-from backends.messages import ChatRequest
+from backends.measures import LONG_CHARS
+from backends.messages import ChatRequest, Message
 from policies.affinity.imprint import Remembered, imprint
-
-LONG_CHARS = 4_096
-"""Texts above this are counted once, and remembered."""
 
 BYTES_PER_TOKEN = 4
 TOKENS_PER_TURN = 8
@@ -90,27 +89,29 @@ def tools_of(request: ChatRequest) -> bytes:
 
 def _estimated(request: ChatRequest, since: int, salt: bytes) -> int:
     """Texts are counted as lines of one; long ones apart, so that they need not be counted again."""
-    short, long, more = [], [], []
-    images = ids = 0
-    turns = request.messages[since:] if since else request.messages
-    for place, turn in enumerate(turns, since):
-        if len(turn.text) > LONG_CHARS:
-            long.append(place)
-        else:
-            short.append(turn.text.encode("utf-8", "replace"))
-        if turn.tool_calls:
-            more.append(encode(turn.tool_calls))
-        images += turn.images
-        ids += turn.tokens
+    measures = request.measures
+    texts = measures.texts[since:] if since else measures.texts
+    long: Sequence[int] = ()
+    turns, more, extra = len(texts), b"", 0
+    if measures.longest > LONG_CHARS:
+        long = [place for place, text in enumerate(texts, since) if len(text) > LONG_CHARS]
+        texts = [text for text in texts if len(text) <= LONG_CHARS]
+    if not measures.is_plain:
+        more, extra = _besides(request.messages[since:])
     if request.tools and not since:
-        more.append(tools_of(request))
-    kinds = _kinds(b"\n".join(short) + b"".join(more))
+        more += tools_of(request)
+    kinds = _kinds("\n".join(texts).encode("utf-8", "replace") + more)
     if long:
-        ends_of_lines = min(len(long), len(turns) - 1)
         parts = [kinds, *[_kinds_of(request, place, salt) for place in long]]
         lower, spaces, upper, digits, multibyte, others = map(sum, zip(*parts, strict=True))
-        kinds = lower, spaces, upper, digits, multibyte, others + ends_of_lines
-    return _tokens(kinds) + ids + TOKENS_PER_TURN * (len(turns) + 1) + TOKENS_PER_IMAGE * images
+        kinds = lower, spaces, upper, digits, multibyte, others + min(len(long), turns - 1)
+    return _tokens(kinds) + extra + TOKENS_PER_TURN * (turns + 1)
+
+
+def _besides(turns: Sequence[Message]) -> tuple[bytes, int]:
+    """Calls of tools as JSON, and the tokens of images and of what came as ids."""
+    calls = [encode(turn.tool_calls) for turn in turns if turn.tool_calls]
+    return b"".join(calls), sum(turn.tokens + TOKENS_PER_IMAGE * turn.images for turn in turns)
 
 
 def _kinds_of(request: ChatRequest, place: int, salt: bytes) -> Kinds:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from backends.measures import LONG_CHARS
 from backends.messages import ChatRequest
-from backends.remote.prompt import LONG_CHARS, imprint_of
+from backends.remote.prompt import imprint_of
 from classifiers.numbers import Numbers
 from gateway.live.in_force import Estimates
 from gateway.request.facts import question_of

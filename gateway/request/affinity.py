@@ -31,23 +31,25 @@ class Affinity:
 
     def sent(self, call: Call, prepared: Prepared) -> None:
         """On its way: requests decided from here on may count on it for a short time."""
-        if self._is_learnt(call, prepared):
-            keeps_s = self._live.replica(call).keeps.ttl_s
-            self._residency.expect(call.replica, prepared.blocks, min(SPECULATIVE_TTL_S, keeps_s))
+        blocks, live = prepared.blocks, self._live
+        if blocks and live.groups[call.model].has_choice:
+            keeps_s = live.replica(call).keeps.ttl_s
+            self._residency.expect(call.replica, blocks, keeps_s if keeps_s < SPECULATIVE_TTL_S else SPECULATIVE_TTL_S)
 
     async def answered(self, call: Call, prepared: Prepared, sent_before: int | None, usage: Usage | None) -> None:
         """The replica holds the prompt. It was sent so many tokens of it before; what `usage` says of them tells how long it
         keeps what it has."""
-        replica = self._live.replica(call)
+        blocks, live = prepared.blocks, self._live
+        replica = live.replica(call)
         replica.trust.answered()
-        if not self._is_learnt(call, prepared):
+        if not (blocks and live.groups[call.model].has_choice):
             return
         keeps, marker = replica.keeps, replica.marker
         expected = sent_before if marker is None else None
         if expected is not None and usage is not None and keeps.was_reused(expected, usage.cached_tokens):
             await self._residency.forget(replica.name)
         marks = NO_MARKS if marker is None else marker.marks(prepared)
-        await self._residency.learn(call.replica, prepared.blocks, keeps.ttl_s, marks)
+        await self._residency.learn(call.replica, blocks, keeps.ttl_s, marks)
 
     async def failed(self, call: Call, failure: Failure, wait_s: float = 0.0) -> None:
         """Where nobody listens, whatever comes back has an empty cache. `wait_s` is for how long the replica itself said that
@@ -63,6 +65,3 @@ class Affinity:
             replica.trust.full(wait_s)
         if failure == "unreachable" and self._live.groups[call.model].has_choice:
             await self._residency.forget(call.replica)
-
-    def _is_learnt(self, call: Call, prepared: Prepared) -> bool:
-        return bool(prepared.blocks) and self._live.groups[call.model].has_choice

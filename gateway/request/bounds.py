@@ -25,9 +25,13 @@ BOUNDS: Mapping[Asks, tuple[Bound, ...]] = MappingProxyType(
 def refuse_many(request: ChatRequest, limits: Limits) -> None:
     """Raises BadRequest."""
     counts, most = measured(request, limits)
-    if not any(map(gt, counts, most)):
-        return
-    for (what, param), count, limit in zip(BOUNDS[request.asks], counts, most, strict=True):
+    if any(map(gt, counts, most)):
+        refuse(request.asks, counts, most)
+
+
+def refuse(asks: Asks, counts: tuple[int, ...], most: tuple[int, ...]) -> None:
+    """Raises BadRequest for the first that there is too much of."""
+    for (what, param), count, limit in zip(BOUNDS[asks], counts, most, strict=True):
         if count > limit:
             raise BadRequest(f"There are {count} {what}; {limit} are allowed.", param=param)
 
@@ -36,7 +40,8 @@ def measured(request: ChatRequest, limits: Limits) -> tuple[tuple[int, ...], tup
     """How much there is, and how much there may be, both in the order of BOUNDS."""
     messages = request.messages
     if request.asks == "chat":
-        found = (len(messages), len(request.tools), sum(map(IMAGES, messages)), request.n)
+        images = 0 if request.measures.is_plain else sum(map(IMAGES, messages))
+        found = (len(messages), len(request.tools), images, request.n)
         return found, (limits.messages, limits.tools, limits.images, limits.choices)
     if request.asks == "embeddings":
         return (len(messages),), (limits.inputs,)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from backends.measures import LONG_CHARS
 from backends.messages import ChatRequest, Message
-from backends.remote.prompt import LONG_CHARS, imprint_of
+from backends.remote.prompt import imprint_of
 from gateway.state.notes import Notes
 from policies.policy import PROMPT_PREFIX
 

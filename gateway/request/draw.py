@@ -7,8 +7,9 @@ holding no state. Tenants never share draws.
 from collections.abc import Sequence
 from hashlib import blake2b
 
+from backends.measures import LONG_CHARS
 from backends.messages import ChatRequest, Message
-from backends.remote.prompt import LONG_CHARS, imprint_of
+from backends.remote.prompt import imprint_of
 from policies.affinity.imprint import Remembered
 
 Form = tuple[str, int, int, int, tuple[int, ...]]
@@ -21,10 +22,9 @@ text."""
 
 def draw_of(request: ChatRequest, salt: bytes) -> float:
     """In [0, 1), evenly over openings. `salt` is the tenant's."""
-    turns, chars = opening(request), 0
-    for turn in turns:
-        chars += len(turn.text)
-    return _draw(turns, salt) if chars <= LONG_CHARS else _again(request, turns, salt)
+    measures = request.measures
+    turns = request.messages[: measures.opening]
+    return _draw(turns, salt) if measures.longest <= LONG_CHARS else _again(request, turns, salt)
 
 
 def _again(request: ChatRequest, turns: Sequence[Message], salt: bytes) -> float:
@@ -53,7 +53,4 @@ def _draw(turns: Sequence[Message], salt: bytes) -> float:
 
 def opening(request: ChatRequest) -> Sequence[Message]:
     """Every message up to the first of the user, which no later turn changes."""
-    for place, message in enumerate(request.messages, 1):
-        if message.role == "user":
-            return request.messages[:place]
-    return request.messages
+    return request.messages[: request.measures.opening]

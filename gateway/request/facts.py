@@ -1,9 +1,10 @@
 """Step 4: from a request to Facts and to the Question for the classifier. Counts text, and stores none in the facts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from backends.measures import LONG_CHARS
 from backends.messages import ChatRequest, Message
-from backends.remote.prompt import LONG_CHARS, estimate_newest, estimate_prompt, estimate_tokens, imprint_of
+from backends.remote.prompt import estimate_newest, estimate_prompt, estimate_tokens, imprint_of
 from backends.upstream import Prepared
 from classifiers.question import Question
 from gateway.request.identity import Principal
@@ -17,8 +18,8 @@ def facts_of(
     headers_read: frozenset[str],
     prepared: Mapping[str, Prepared],
 ) -> Facts:
-    prompt_tokens = estimate_prompt(request, principal.salt)
-    of_users, answered, images, needs = read_turns(request.messages)
+    measures, salt, is_chat = request.measures, principal.salt, request.asks == "chat"
+    prompt_tokens = estimate_prompt(request, salt) if measures.tokens is None else measures.tokens
     exact, prefix = {}, ""
     for model, measured in prepared.items():
         if measured.exact:
@@ -28,46 +29,25 @@ def facts_of(
     return Facts(
         requested=request.model,
         prompt_tokens=prompt_tokens,
-        history_tokens=history_of(request, prompt_tokens, answered, principal.salt) if answered else 0,
+        history_tokens=history_of(request, prompt_tokens, salt) if measures.answered else 0,
         exact_tokens=exact,
         max_tokens=request.max_tokens,
-        needs=needs_of(request, needs),
+        needs=needs_of(request),
         stream=request.stream,
         tools=len(request.tools),
-        images=images,
-        user_turns=1 if request.asks != "chat" else of_users,
+        images=0 if measures.is_plain else sum([turn.images for turn in request.messages]),
+        user_turns=measures.of_users if is_chat else 1,
         tenant=principal.tenant,
         plan=principal.plan,
         headers={name: headers[name] for name in headers_read if name in headers} if headers_read else {},
         allowed_models=principal.models,
         choices=request.n,
         prefix=prefix,
-        longest_tokens=0 if request.asks == "chat" else longest_of(request),
+        longest_tokens=0 if is_chat else longest_of(request),
     )
 
 
 PLAIN: frozenset[Ability] = frozenset()
-
-
-def read_turns(messages: Sequence[Message]) -> tuple[int, int, int, frozenset[Ability]]:
-    """How many are of users, how many up to the last answer, images, and abilities that are needed to read them: a history with
-    tool turns needs the tool template."""
-    of_users = answered = images = 0
-    needs: list[Ability] = []
-    for count, turn in enumerate(messages, 1):
-        role = turn.role
-        if role == "user":
-            of_users += 1
-        elif role == "assistant":
-            answered = count
-        if role == "tool" or turn.tool_calls:
-            needs.append("tools")
-        if turn.images or turn.files:
-            images += turn.images
-            needs.append("vision")
-        if turn.audio:
-            needs.append("audio")
-    return of_users, answered, images, frozenset(needs) if needs else PLAIN
 
 
 def longest_of(request: ChatRequest) -> int:
@@ -77,12 +57,12 @@ def longest_of(request: ChatRequest) -> int:
     return max(estimate_tokens(turn.text.encode("utf-8", "replace")) + turn.tokens for turn in request.messages)
 
 
-def history_of(request: ChatRequest, prompt_tokens: int, answered: int, salt: bytes) -> int:
+def history_of(request: ChatRequest, prompt_tokens: int, salt: bytes) -> int:
     """Tokens up to the last answer, which whoever gave it has computed already; tools and system prompt among them."""
-    return max(0, prompt_tokens - estimate_newest(request, answered, salt))
+    return max(0, prompt_tokens - estimate_newest(request, request.measures.answered, salt))
 
 
-def needs_of(request: ChatRequest, of_turns: frozenset[Ability]) -> frozenset[Ability]:
+def needs_of(request: ChatRequest) -> frozenset[Ability]:
     """Abilities without which a model would answer wrongly."""
     needs: list[Ability] = []
     if request.asks == "embeddings":
@@ -93,16 +73,28 @@ def needs_of(request: ChatRequest, of_turns: frozenset[Ability]) -> frozenset[Ab
         needs.append("json_schema")
     if request.sampling.logprobs:
         needs.append("logprobs")
-    return of_turns.union(needs) if needs else of_turns
+    if not request.measures.is_plain:
+        needs += needs_in(request.messages)
+    return frozenset(needs) if needs else PLAIN
+
+
+def needs_in(messages: Sequence[Message]) -> Iterator[Ability]:
+    """Those that are needed to read the turns: a history with tool turns needs the tool template."""
+    for turn in messages:
+        if turn.role == "tool" or turn.tool_calls:
+            yield "tools"
+        if turn.images or turn.files:
+            yield "vision"
+        if turn.audio:
+            yield "audio"
 
 
 def question_of(request: ChatRequest) -> Question:
     """The user's own turns with text. System and developer prompts and tools are the same for every request of an
     agent; they would drown the signal."""
-    turns: list[str] = []
-    names: list[bytes] = []
-    for place, turn in enumerate(request.messages):
-        if turn.role == "user" and turn.text:
-            turns.append(turn.text)
-            names.append(imprint_of(request, place) if len(turn.text) > LONG_CHARS else b"")
-    return Question(tuple(turns), tuple(names) if any(names) else ())
+    measures = request.measures
+    if measures.longest <= LONG_CHARS:
+        return Question(tuple(measures.asked))
+    places = [place for place, turn in enumerate(request.messages) if turn.role == "user" and turn.text]
+    names = [imprint_of(request, at) if len(measures.texts[at]) > LONG_CHARS else b"" for at in places]
+    return Question(tuple(measures.asked), tuple(names) if any(names) else ())

@@ -54,7 +54,12 @@ def byte_blocks(seed: bytes, data: bytes, size: int) -> tuple[bytes, ...]:
     >>> byte_blocks(seed("m", b""), b"onetwo3", 3) == chain(seed("m", b""), [b"one", b"two"])
     True
     """
-    return chain(seed, [data[start : start + size] for start in range(0, len(data) - size + 1, size)])
+    keys: list[bytes] = []
+    key = seed
+    for end in range(size, len(data) + 1, size):  # as `chain` does, with neither a list of blocks nor a generator
+        key = blake2b(data[end - size : end], digest_size=DIGEST_BYTES, key=key, person=PERSON).digest()
+        keys.append(key)
+    return tuple(keys)
 
 
 def token_blocks(seed: bytes, token_ids: Sequence[int], size: int) -> tuple[bytes, ...]:

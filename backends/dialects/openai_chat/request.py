@@ -37,7 +37,7 @@ def read_chat(raw: bytes) -> ChatRequest:
     return ChatRequest(
         raw=raw,
         model=body.model,
-        messages=tuple([_message(turn, place) for place, turn in enumerate(body.messages)]),
+        messages=_messages(body.messages),
         sampling=_sampling(body),
         left_open=_LEFT_OPEN[body.temperature is None, body.top_p is None],
         max_tokens=body.max_completion_tokens or body.max_tokens,
@@ -52,13 +52,22 @@ def read_chat(raw: bytes) -> ChatRequest:
     )
 
 
-def _message(turn: Turn, place: int) -> Message:
-    if type(turn.content) is str and turn.role != "tool" and turn.tool_calls is None:
-        return Message(role=turn.role, text=turn.content, tool_call_id=turn.tool_call_id or "", name=turn.name or "")
-    return _message_of_parts(turn, f"messages[{place}]")
+def _messages(turns: list[Turn]) -> tuple[Message, ...]:
+    messages: list[Message] = []
+    for turn in turns:
+        text = turn.content
+        if type(text) is not str or turn.role == "tool" or turn.tool_calls is not None:
+            messages.append(_message(turn, f"messages[{len(messages)}]"))
+        elif turn.name is None and turn.tool_call_id is None:
+            messages.append(Message(role=turn.role, text=text))
+        else:
+            messages.append(
+                Message(role=turn.role, text=text, tool_call_id=turn.tool_call_id or "", name=turn.name or "")
+            )
+    return tuple(messages)
 
 
-def _message_of_parts(turn: Turn, at: str) -> Message:
+def _message(turn: Turn, at: str) -> Message:
     if turn.role == "tool" and not turn.tool_call_id:
         raise RequestFault(f"{at}.tool_call_id is required for a message of role tool.", f"{at}.tool_call_id")
     if turn.content is None and turn.role != "assistant":

@@ -1,9 +1,11 @@
 """The draw of a conversation hangs on how it opens, and on the tenant."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backends.messages import ChatRequest, Message
+from backends.remote.prefix import prefix_blocks
 from gateway.request.draw import draw_of
 
 SALT, OTHER = b"a tenant's", b"another's"
@@ -42,3 +44,34 @@ def test_draws_are_spread_evenly() -> None:
     draws = sorted(draw_of(asked(Message(role="user", text=f"question {i}")), SALT) for i in range(2_000))
 
     assert max(abs(draw - (i + 0.5) / 2_000) for i, draw in enumerate(draws)) < 1.63 / 2_000**0.5
+
+
+TOOLS = ({"type": "function", "function": {"name": "f"}},)
+PLACE = "What is the capital of France? " * 20
+SHORT = ChatRequest(
+    raw=b"",
+    model="auto",
+    messages=(
+        Message(role="system", text="Be brief."),
+        Message(role="user", text=PLACE, images=1),
+        Message(role="assistant", text="Paris."),
+    ),
+    tools=TOOLS,
+)
+LONG = asked(Message(role="user", text="long words " * 600))
+
+
+@pytest.mark.parametrize(
+    ("request_", "draw", "key"),
+    [
+        (SHORT, 0.0955710129998506, "6703def1027b8269680e0ac23cc68ec8"),
+        (LONG, 0.062210340770794126, "2f4864391969eaeab7e41843c130b316"),
+    ],
+)
+def test_draws_and_keys_outlive_a_version_so_that_a_rollout_neither_moves_nor_forgets_a_conversation(
+    request_: ChatRequest, draw: float, key: str
+) -> None:
+    salt = b"s" * 32
+
+    assert draw_of(request_, salt) == draw
+    assert prefix_blocks(request_, "m", salt)[-1].hex() == key
