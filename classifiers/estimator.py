@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from pathlib import Path
 
@@ -66,9 +66,18 @@ class Estimator:
 
         Without `unsettled` every turn is embedded.
         """
+        found = self.begin(question, within_s, unsettled)
+        return found if isinstance(found, Estimate) else await found
+
+    def begin(
+        self, question: Question, within_s: float, unsettled: Unsettled | None = None
+    ) -> Estimate | Awaitable[Estimate]:
+        """The same at once where no turn has to be embedded."""
         asked = self._begin(question, unsettled)
-        if asked.waiting:
-            await settled(asked.waiting, within_s)
+        return self._when_settled(asked, within_s) if asked.waiting else self._conclude(asked, within_s)
+
+    async def _when_settled(self, asked: Underway, within_s: float) -> Estimate:
+        await settled(asked.waiting, within_s)
         return self._conclude(asked, within_s)
 
     def estimate_now(self, question: Question, unsettled: Unsettled | None = None) -> Estimate:

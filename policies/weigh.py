@@ -7,7 +7,7 @@ from policies.affinity.ring import overloaded
 from policies.decision import Call
 from policies.facts import Facts
 from policies.offer import Offer, Offered
-from policies.pickers.lowest_cost import Weighed
+from policies.pickers.lowest_cost import Stand, Weighed
 from policies.policy import Affinity
 from policies.snapshot import ReplicaState
 from policies.terms.affinity import worth
@@ -43,8 +43,10 @@ def weigh(  # noqa: PLR0917  what is asked of whom, and by which rates
     money = charge(rate, prompt_tokens, expected_output(facts.max_tokens))
     over, slow, held, is_shared = compared(states, prompt_tokens, bounds, assumed)
     most, crowd = (held[0], 1) if is_shared else best_held(states, held, over, bounds.spread_after)
-    calls, stands = calls_of(offered, states), []
-    for at, state in enumerate(states):
+    calls = offered.calls if len(offered.calls) == len(states) else calls_of(offered, states)
+    stands: list[Stand] = []
+    best, at = None, 0
+    for state in states:
         total, here, slower, queued = money, held[at], slow[at], state.queued_tokens
         if here > 0:
             total -= worth(exchange, rate, here)
@@ -52,14 +54,16 @@ def weigh(  # noqa: PLR0917  what is asked of whom, and by which rates
             total += needless(exchange, rate, most - here, crowd, line(state))
         if queued > 0 or slower != 1.0:
             total += waiting(exchange, queued, prompt_tokens - here, slower)
-        stands.append((over[at], total, state.running, at, calls[at]))
-    return Weighed(offered, states, stands, held, slow, most, crowd, assumed > 0, min(stands))
+        stand = over[at], total, state.running, at, calls[at]
+        stands.append(stand)
+        best, at = stand if best is None or stand < best else best, at + 1
+    assert best is not None
+    return Weighed(offered, states, stands, held, slow, most, crowd, assumed > 0, best)
 
 
 def calls_of(offered: Offered, states: Sequence[ReplicaState]) -> Sequence[Call]:
-    """That ask these replicas, of a model's all or some."""
-    name, listed = offered.model.name, offered.calls
-    return listed if len(listed) == len(states) else [Call(name, state.replica) for state in states]
+    """That ask these replicas, where those are not all that are listed."""
+    return [Call(offered.model.name, state.replica) for state in states]
 
 
 Compared = tuple[Sequence[bool], Sequence[float], Sequence[int], bool]
@@ -97,12 +101,13 @@ def best_held(
 ) -> tuple[int, int]:
     """The most tokens of the prompt that one replica holds, and the crowd at each that holds as many. What lies at a replica
     that is passed over is no reason not to compute it elsewhere."""
-    longest, crowd = 0, 1
-    for at, tokens in enumerate(held):
+    longest, crowd, at = 0, 1, 0
+    for tokens in held:
         if tokens and tokens >= longest and not over[at]:
             here = crowd_at(states[at], spread_after)
             if tokens > longest or here < crowd:
                 longest, crowd = tokens, here
+        at += 1  # noqa: SIM113  enumerate takes as long as the loop
     return longest, crowd
 
 

@@ -27,7 +27,11 @@ class GaveUp(Exception):
 class Estimates(Protocol):
     """How hard a question is, within a time or not at all. `unsettled` is asked where a quick estimate will not do."""
 
-    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate: ...
+    def begin(
+        self, question: Question, within_s: float, unsettled: Unsettled | None = None
+    ) -> Estimate | Awaitable[Estimate]:
+        """At once where nobody has to be waited for; then `unsettled` was asked in the same instant."""
+        ...
 
     def numbers(self, question: Question) -> Callable[[], Numbers | None]:
         """What is to be asked, from any thread, for what heads read of the newest turn; None as long as that is not known."""

@@ -107,10 +107,11 @@ class Replica:
     def standing(self) -> ReplicaState:
         """Its state for a prompt of which nothing is there. The same value again as long as nothing has happened to it, and
         time alone changes nothing."""
-        own, trust = self._own_word(), self.trust
-        if self._standing is not None and own is self._stood_by and trust.is_at_ease:
-            return self._standing
-        now, prefills = self.clock(), self.prefills
+        trust, upstream = self.trust, self.upstream
+        kept = self._standing if trust.is_at_ease and not self.lacks else None
+        if kept is not None and upstream is not None and upstream.load() is self._stood_by:
+            return kept
+        own, now, prefills = self._own_word(), self.clock(), self.prefills
         done = self.computed(now) if prefills.tokens_per_s else 0
         running, queued, active = self._amounts(own, now, done)
         rests = "" if trust.is_at_ease or not own.ready else trust.why_out()
@@ -124,9 +125,9 @@ class Replica:
             active_tokens=active,
             prefill_tokens_per_s=prefills.tokens_per_s,
         )
+        is_alone = self.with_others is None and self.others.work is NO_WORK
         is_done = not prefills.tokens_per_s or done == prefills.oldest_tokens
-        stays = not rests and self.others.work is NO_WORK and is_done
-        self._standing, self._stood_by = (state, own) if stays else (None, None)
+        self._standing, self._stood_by = (state, own) if is_alone and is_done and not rests else (None, None)
         return state
 
     def changed(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 import msgspec
 
@@ -15,14 +15,13 @@ from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.measure import prepare
-from gateway.request.outlook import Outlook
+from gateway.request.outlook import NO_VARIANTS, Outlook, Variants
 from gateway.request.snapshot import World, look_around
 from gateway.request.steps import stuck_of
 from gateway.request.units import units_of
 from policies.decide import decide_on
 from policies.decision import Call, Decision
 from policies.estimates import Estimate, Unsettled
-from policies.experiments.enrol import Ramps
 from policies.facts import AUTO, Facts
 from policies.field import assigned
 from policies.policy import Policy
@@ -79,22 +78,19 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
 
     What decides is the policy in force; what is measured and looked at is the arm of the request's variants.
     """
-    policy, draw = in_force.policy, draw_of(request, principal.salt)
-    forced, ramps = world.forced(), world.ramps()
-    wanted, known_by = policy.units, policy.id_from
-    units = units_of(wanted, request, principal, headers, request_id, id_from=known_by) if wanted else {}
-    bare = facts_of(request, principal, headers, policy.headers_read, {}) if policy.experiments else None
-    live = in_force if bare is None else arm_for(in_force, msgspec.structs.replace(bare, units=units), forced, ramps)
+    policy, live, variants = in_force.policy, in_force, NO_VARIANTS
+    if policy.experiments:
+        variants = variants_of(in_force, request, principal, headers, world, request_id)
+        live = in_force.arm(variants.assignments)
     turn = turn_in(live.policy, request, principal, headers, world)
-    models = live.policy.models
-    if takes_long_to_carry(request, live.policy):
-        unable = await asyncio.to_thread(uncarried, request, models)
+    if len(request.raw) > LONG_BODY_BYTES and speaks_otherwise(live.policy):
+        unable = await asyncio.to_thread(uncarried, request, live.policy.models)
     else:
-        unable = uncarried(request, models)
+        unable = uncarried(request, live.policy.models)
     prepared = await prepare(live, request, principal.salt, unable)
     facts = facts_of(request, principal, headers, policy.headers_read, prepared)
-    if unable or units:
-        facts = msgspec.structs.replace(facts, uncarried=unable, units=units)
+    if unable or variants.units:
+        facts = msgspec.structs.replace(facts, uncarried=unable, units=variants.units)
     if live.policy.watches_agents and request.asks == "chat":
         facts = msgspec.structs.replace(facts, stuck=stuck_of(request))
     looking = look_around(live, live.asked(request.model), prepared, world)
@@ -103,10 +99,11 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     else:
         seen, past = await asyncio.gather(looking, turn.past())
         facts = msgspec.structs.replace(facts, escalated_to=past.escalated_to, was_on=past.was_on)
-    outlook = Outlook(
-        policy, live, facts, prepared=prepared, seen=seen, world=world, draw=draw, forced=forced, ramps=ramps
-    )
-    estimate = await estimate_for(live, request, outlook.left_open)
+    outlook = Outlook(policy, live, variants, facts, prepared, seen, world, draw_of(request, principal.salt))
+    estimate = estimate_for(live, request, outlook.left_open)
+    if not isinstance(estimate, Estimate):
+        estimate = await estimate
+        outlook.forget()
     began = time.perf_counter_ns()
     field = outlook.field()
     decision = decide_on(field, estimate, itemises=world.itemises)
@@ -138,20 +135,29 @@ def turn_in(
     return None if keys is None else Turn(world.notes, *keys, policy.remember_s, tells_tiers)
 
 
-def arm_for(in_force: Live, facts: Facts, forced: Mapping[str, str], ramps: Ramps) -> Live:
-    """What answers a request. Its variants hang on what is known before any model has read the prompt, so deciding comes to
+def variants_of(  # noqa: PLR0917  what a request is, and of whom
+    in_force: Live,
+    request: ChatRequest,
+    principal: Principal,
+    headers: Mapping[str, str],
+    world: World,
+    request_id: str,
+) -> Variants:
+    """What experiments make of a request. They hang on what is known before any model has read the prompt, so deciding comes to
     the same ones."""
-    return in_force.arm(assigned(in_force.policy, facts, forced=forced, ramps=ramps))
+    policy, forced, ramps = in_force.policy, world.forced(), world.ramps()
+    wanted, known_by = policy.units, policy.id_from
+    units = units_of(wanted, request, principal, headers, request_id, id_from=known_by) if wanted else {}
+    bare = msgspec.structs.replace(facts_of(request, principal, headers, policy.headers_read, {}), units=units)
+    return Variants(units, assigned(policy, bare, forced=forced, ramps=ramps), forced, ramps)
 
 
-def takes_long_to_carry(request: ChatRequest, policy: Policy) -> bool:
-    """Whether trying the request in the dialects of the models is too much for the event loop."""
-    if len(request.raw) <= LONG_BODY_BYTES:
-        return False
+def speaks_otherwise(policy: Policy) -> bool:
+    """Whether a request is tried in another dialect than the usual one, so that a long one is too much for the event loop."""
     return any(model.dialect != "openai_chat" for model in policy.models.values())
 
 
-async def estimate_for(live: Live, request: ChatRequest, unsettled: Unsettled) -> Estimate:
+def estimate_for(live: Live, request: ChatRequest, unsettled: Unsettled) -> Estimate | Awaitable[Estimate]:
     """Raises nothing: a classifier that is late, absent or broken abstains. `unsettled` tells where a quick estimate will
     not do."""
     difficulty = live.policy.difficulty
@@ -161,4 +167,4 @@ async def estimate_for(live: Live, request: ChatRequest, unsettled: Unsettled) -
         return NO_CHAT
     if difficulty is None or live.estimator is None:
         return NO_DIFFICULTY
-    return await live.estimator.estimate(question_of(request), difficulty.within_ms / 1000, unsettled)
+    return live.estimator.begin(question_of(request), difficulty.within_ms / 1000, unsettled)

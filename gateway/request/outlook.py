@@ -1,7 +1,6 @@
-"""The world as one request sees it, and has the same view of again until the event loop has turned: before that nobody else can
+"""The world as one request sees it, and has the same view of again as long as it waits for nobody: until then nobody else can
 have claimed anything or given it back."""
 
-import asyncio
 from collections.abc import Mapping
 
 import msgspec
@@ -13,56 +12,65 @@ from gateway.request.snapshot import World, take_snapshot
 from gateway.state.residency import Seen
 from policies.estimates import Span
 from policies.experiments.enrol import Ramps
+from policies.experiments.plan import Assignment, Unit
 from policies.facts import Facts
 from policies.field import Field, field_of
 from policies.policy import Policy
-from policies.snapshot import Snapshot
 from policies.unsettled import left_open
 
 
+class Variants(msgspec.Struct, frozen=True):
+    """What experiments make of a request, by digests of who and what it is of; `forced` and `ramps` tell how they stood when
+    that was found."""
+
+    units: Mapping[Unit, str] = {}
+    assignments: tuple[Assignment, ...] = ()
+    forced: Mapping[str, str] = {}
+    ramps: Ramps = {}
+
+
+NO_VARIANTS = Variants()
+
+
 class Outlook:
-    """`policy` decides, `live` is looked at: the arm of the request's variants. `forced` and `ramps` tell how experiments stood
-    when that was found."""
+    """`policy` decides, `live` is looked at: the arm of the request's variants."""
 
-    __slots__ = ("_draw", "_facts", "_field", "_forced", "_live", "_policy", "_prepared", "_ramps", "_seen", "_world")
+    __slots__ = ("_draw", "_facts", "_field", "_live", "_policy", "_prepared", "_seen", "_variants", "_world")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  one request, and the world
         self,
         policy: Policy,
         live: Live,
+        variants: Variants,
         facts: Facts,
-        *,
         prepared: Mapping[str, Prepared],
         seen: Mapping[str, Seen],
         world: World,
         draw: float,
-        forced: Mapping[str, str],
-        ramps: Ramps,
     ) -> None:
-        self._policy, self._live, self._facts = policy, live, facts
+        self._policy, self._live, self._variants, self._facts = policy, live, variants, facts
         self._prepared, self._seen, self._world, self._draw = prepared, seen, world, draw
-        self._forced, self._ramps = forced, ramps
         self._field: Field | None = None
 
     def field(self) -> Field:
         """Who may answer, as things are."""
         if self._field is None:
-            self._field = field_of(self._policy, self._facts, self._snapshot())
-            asyncio.get_running_loop().call_soon(self._forget)
+            self._field = self._look()
         return self._field
 
     def left_open(self, span: Span) -> tuple[int, ...]:
         """Where, as things are, a quick estimate will not do."""
         return left_open(self.field(), span)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Somebody was waited for."""
         self._field = None
 
-    def _snapshot(self) -> Snapshot:
-        live, world = self._live, self._world
+    def _look(self) -> Field:
+        live, world, variants = self._live, self._world, self._variants
         snapshot = take_snapshot(live, self._prepared, self._seen, world, self._draw)
-        if self._forced or self._ramps:
-            snapshot = msgspec.structs.replace(snapshot, experiments=self._forced, ramps=self._ramps)
-        if live.policy.resilience.hedge is None:
-            return snapshot
-        return with_ttfts(snapshot, live.policy, self._facts, world.hedges.ttfts)
+        if variants.forced or variants.ramps:
+            snapshot = msgspec.structs.replace(snapshot, experiments=variants.forced, ramps=variants.ramps)
+        if live.policy.resilience.hedge is not None:
+            snapshot = with_ttfts(snapshot, live.policy, self._facts, world.hedges.ttfts)
+        return field_of(self._policy, self._facts, snapshot)

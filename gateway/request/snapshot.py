@@ -66,16 +66,17 @@ async def look_around(
                 alike.append((measured, [model]))
     if not alike:
         return {}
-    prompts = []
+    prompts: list[Prompt] = []
     for measured, company in alike:
         prompts.append(_prompt(measured, live.together(company)))
-    seen: dict[str, Seen] = {}
-    for (measured, company), prompt, found in zip(alike, prompts, await world.residency.look(prompts), strict=True):
+    found, seen = await world.residency.look(prompts), {}
+    for at, (measured, company) in enumerate(alike):
+        one = found[at]
         for model in company:
-            seen[model] = found
-            if found.others or found.marks:
+            seen[model] = one
+            if one.others or one.marks:
                 for replica in live.groups[model].replicas:
-                    _heed(replica, measured, prompt, found)
+                    _heed(replica, measured, prompts[at], one)
     return seen
 
 
@@ -108,14 +109,14 @@ def take_snapshot(
 
 def _states(group: tuple[Replica, ...], measured: Prepared | None, seen: Seen) -> tuple[ReplicaState, ...]:
     """Who failed lately rests; who comes back takes its share by degrees."""
-    states, all_at_ease = [], True
+    states: list[ReplicaState] = []
+    depths, alike, all_at_ease = seen.depths, seen.alike, True
     for replica in group:
         state = replica.standing()
-        name = state.replica
-        if measured is not None and (replica.reads_as is None or seen.depths.get(name) or name in seen.alike):
-            state = _before(state, replica, measured, seen)
         if not (replica.trust.is_at_ease and state.ready):
             all_at_ease = False
+        if measured is not None and (replica.reads_as is None or state.replica in depths or state.replica in alike):
+            state = _before(state, replica, measured, seen)
         states.append(state)
     if all_at_ease:
         return tuple(states)

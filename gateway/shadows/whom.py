@@ -92,7 +92,8 @@ async def estimate_by(arm: Live, before: Live, errand: Errand) -> Estimate:
     difficulty, known = arm.policy.difficulty, errand.judged.estimate
     if difficulty is None or arm.estimator is None or arm.estimator is before.estimator or known.abstains:
         return known
-    return await arm.estimator.estimate(question_of(errand.request), difficulty.within_ms / 1_000)
+    found = arm.estimator.begin(question_of(errand.request), difficulty.within_ms / 1_000)
+    return found if isinstance(found, Estimate) else await found
 
 
 def is_the_same(before: Live, primary: Call, arm: Live, step: Call) -> bool:

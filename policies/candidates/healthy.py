@@ -22,9 +22,11 @@ def states(offered: Offered, snapshot: Snapshot) -> tuple[tuple[ReplicaState, ..
     if model.found_by:
         return seen, is_whole(seen)
     if len(seen) == len(listed):
-        for at, state in enumerate(seen):
+        at = 0
+        for state in seen:
             if state.replica != listed[at].replica or not state.ready or state.rests:
                 break
+            at += 1  # noqa: SIM113  enumerate takes as long as the loop
         else:
             return seen, True
     known = {state.replica: state for state in seen}

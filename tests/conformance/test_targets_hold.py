@@ -38,7 +38,7 @@ EASY = Calibration(p_good={"small": tuple(0.5 + i / 220 for i in range(100)), "l
 class Reads:
     """The chance of the small model is what the prompt says; the large one nearly always knows."""
 
-    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+    async def begin(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
         return Estimate(p_good={"small": float(question.turns[-1]), "large": 0.97}, artefact="cafe")
 
 

@@ -59,7 +59,7 @@ class Asked:
     def __init__(self) -> None:
         self.questions: list[tuple[Question, float]] = []
 
-    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+    async def begin(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
         self.questions.append((question, within_s))
         return Estimate(p_good={"small": 0.9})
 
@@ -135,7 +135,7 @@ class Glances:
         self.span = Span(*(Estimate(p_good={"a": chance, "b": 0.95}) for chance in (low, high)))
         self.open: Collection[int] | None = None
 
-    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+    async def begin(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
         assert unsettled is not None
         self.open = unsettled(self.span)
         return self.span.low

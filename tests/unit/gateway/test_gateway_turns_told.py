@@ -62,7 +62,7 @@ class SharedMemory(MemoryNotes):
 class Reads:
     """The chance of the small model is what the turns say; the large one nearly always knows."""
 
-    async def estimate(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+    async def begin(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
         known = tuple([{"small": float(turn), "medium": float(turn), "large": 0.97} for turn in question.turns])
         return Estimate(p_good=known[-1], earlier=known[:-1])
 
