@@ -28,7 +28,8 @@ HEAD = """# What maps to what
 Written by `python -m backends.dialects.mapping`, from the tables that do it; do not edit.
 
 Between a client and a server of the same dialect nothing is mapped: the body goes as it came but for `model`, with the
-headers that belong to it (`anthropic-version`, `anthropic-beta`), and so does the answer. Between dialects a field is mapped
+headers that belong to it (`anthropic-version`, `anthropic-beta`), and so does the answer. Servers of Messages refuse thinking
+that none of them signed: what a model of another dialect thought stays behind. Between dialects a field is mapped
 exactly, or a 400 names it; a route with another model that has words for it asks that one. What is not in these tables is
 refused. Everything passes through Chat Completions: a client of any dialect in front of a server of any dialect is two of
 these tables, one after the other."""

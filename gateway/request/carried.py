@@ -30,10 +30,16 @@ def with_head(request: ChatRequest, head: Head) -> ChatRequest:
     if native is None:
         return request
     headers, query = head.headers, head.query
-    carried = {name: headers[name] for name in native.carries if name in headers}
+    carried = {name: _all_of(name, head) if head.again else headers[name] for name in native.carries if name in headers}
     asked_with = [part for part in native.asks_with if part.encode() in query.split(b"&")] if query else []
     said = msgspec.structs.replace(native, headers=carried, query="&".join(asked_with))
     return msgspec.structs.replace(request, native=said)
+
+
+def _all_of(name: str, head: Head) -> str:
+    """Values of a header that came in several lines are one list (RFC 9110 section 5.3)."""
+    values = (head.headers[name], *(value for other, value in head.again if other == name))
+    return ", ".join(dict.fromkeys(values))
 
 
 def behind_others(request: ChatRequest, headers: Mapping[str, str], principal: Principal) -> ChatRequest:

@@ -39,8 +39,10 @@ def chat_turns(turn: Turn, at: str) -> Iterator[ChatTurn]:
 
 
 def content_of(blocks: list[Text]) -> str | list[dict[str, Any]]:
-    """A lone text is a string: not every server reads a list."""
-    return blocks[0].text if len(blocks) == 1 else [_part(block) for block in blocks]
+    """A lone text is a string, and so is none: not every server reads a list."""
+    if len(blocks) > 1:
+        return [_part(block) for block in blocks]
+    return blocks[0].text if blocks else ""
 
 
 def _told(blocks: list[Block], at: str) -> Iterator[Text]:

@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from backends.dialects.faults import RequestFault
+from backends.dialects.openai_chat.calls import NO_ARGUMENTS
 from backends.dialects.openai_responses.items import (
     CallOutput,
     FunctionCall,
@@ -43,7 +44,8 @@ def chat_turns(items: Sequence[Item]) -> list[ChatTurn]:
         _show(turns, pictured)
         pictured = []
         if isinstance(item, Reasoning):
-            _think(turns, _thought(item))
+            if thought := _thought(item):
+                _think(turns, thought)
         elif isinstance(item, FunctionCall):
             _call(turns, item)
         elif item.role == "assistant":
@@ -82,7 +84,7 @@ def _is_thought(turns: list[ChatTurn]) -> bool:
 def _call(turns: list[ChatTurn], item: FunctionCall) -> None:
     if not turns or turns[-1]["role"] != "assistant":
         turns.append({"role": "assistant", "content": ""})
-    function = {"name": item.name, "arguments": item.arguments}
+    function = {"name": item.name, "arguments": item.arguments if item.arguments.strip() else NO_ARGUMENTS}
     turns[-1].setdefault("tool_calls", []).append({"id": item.call_id, "type": "function", "function": function})
     turns[-1]["content"] = turns[-1]["content"] or None
 
@@ -103,8 +105,10 @@ def _output(item: CallOutput, shown: int) -> str | list[dict[str, Any]]:
 
 
 def _texts(parts: list[InputText]) -> str | list[dict[str, Any]]:
-    """A lone text is a string: not every server reads a list."""
-    return parts[0].text if len(parts) == 1 else [{"type": "text", "text": part.text} for part in parts]
+    """A lone text is a string, and so is none: not every server reads a list."""
+    if len(parts) > 1:
+        return [{"type": "text", "text": part.text} for part in parts]
+    return parts[0].text if parts else ""
 
 
 def _turn(item: Message, at: str) -> ChatTurn:

@@ -16,6 +16,17 @@ BARE: Mapping[Asks, str] = MappingProxyType({"completions": "prompt", "embedding
 """What is asked in no turns, and the field that holds it."""
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TURNS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+_BLOCKS = msgspec.json.Decoder(list[msgspec.Raw])
+THINKING = b'"thinking"'
+
+
+class _Thought(msgspec.Struct):
+    type: str = ""
+    signature: str | None = None
+
+
+_THOUGHT = msgspec.json.Decoder(_Thought)
 
 
 def asked_of(request: ChatRequest, serves: str, output_tokens: int) -> bytes:
@@ -30,10 +41,36 @@ def asked_of(request: ChatRequest, serves: str, output_tokens: int) -> bytes:
 
 
 def with_model(body: bytes, serves: str) -> bytes:
-    """Every other field as it was written, but the one that is not the client's to say."""
+    """Every other field as it was written, but the one that is not the client's to say, and thoughts that nobody signed."""
     fields = _FIELDS.decode(body)
     fields.pop(SALT, None)
+    if THINKING in body:
+        fields["messages"] = _signed(fields["messages"])
     return msgspec.json.encode({**fields, "model": serves})
+
+
+def _signed(messages: msgspec.Raw) -> msgspec.Raw:
+    """Models of other dialects sign no thoughts, which clients keep in the conversation. Servers of this one refuse it then."""
+    if THINKING not in bytes(messages):
+        return messages
+    turns, changed = _TURNS.decode(messages), False
+    for turn in turns:
+        content = bytes(turn["content"])
+        if THINKING not in content or not content.startswith(b"["):
+            continue
+        blocks = _BLOCKS.decode(content)
+        kept = [block for block in blocks if not _is_unsigned(block)]
+        if len(kept) < len(blocks):
+            turn["content"], changed = msgspec.Raw(msgspec.json.encode(kept)), True
+    return msgspec.Raw(msgspec.json.encode(turns)) if changed else messages
+
+
+def _is_unsigned(block: msgspec.Raw) -> bool:
+    try:
+        thought = _THOUGHT.decode(block)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return thought.type == "thinking" and not thought.signature
 
 
 def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:
