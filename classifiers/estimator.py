@@ -7,7 +7,6 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 
 import numpy as np
-from msgspec.structs import replace
 
 from classifiers import artefact as artefacts
 from classifiers.artefact import Artefact
@@ -15,7 +14,7 @@ from classifiers.doubt import doubt
 from classifiers.embed import ChildEmbedder, Embedder, after_all
 from classifiers.encoder import Vectors, find_encoder
 from classifiers.features import lexical_of
-from classifiers.glance import Glance, Glances
+from classifiers.glance import Glance, Glances, Rows
 from classifiers.heads.inputs import Inputs, read_inputs
 from classifiers.memory import Memory
 from classifiers.numbers import Numbers
@@ -26,7 +25,7 @@ from classifiers.readings import lower, readings
 from classifiers.static import open_static
 from classifiers.text import cut, cut_of, name_of
 from classifiers.turns import Chances, prefixes
-from classifiers.underway import Scored, Underway, settled, unready
+from classifiers.underway import Places, Scored, Underway, settled, unready
 from policies.estimates import Calibration, Estimate, Stage, Unsettled
 
 REMEMBERED_TURNS = 16_384
@@ -74,17 +73,19 @@ class Estimator:
     ) -> Estimate | Awaitable[Estimate]:
         """The same at once where no turn has to be embedded."""
         asked = self._begin(question, unsettled)
-        return self._when_settled(asked, within_s) if asked.waiting else self._conclude(asked, within_s)
+        return asked if isinstance(asked, Estimate) else self._when_settled(asked, within_s)
 
     async def _when_settled(self, asked: Underway, within_s: float) -> Estimate:
         await settled(asked.waiting, within_s)
-        return self._conclude(asked, within_s)
+        return self._heard(asked, within_s)
 
     def estimate_now(self, question: Question, unsettled: Unsettled | None = None) -> Estimate:
         """The same without an event loop, with a minute's patience: for start-up, checks and the command line."""
         asked = self._begin(question, unsettled)
+        if isinstance(asked, Estimate):
+            return asked
         wait(asked.waiting, timeout=_NOW_WITHIN_S)
-        return self._conclude(asked, _NOW_WITHIN_S)
+        return self._heard(asked, _NOW_WITHIN_S)
 
     def numbers(self, question: Question) -> Callable[[], Numbers | None]:
         """What is to be asked, from any thread, for what heads read of the newest turn, which is embedded for that where the
@@ -108,29 +109,36 @@ class Estimator:
         """Stops the embedder."""
         await asyncio.to_thread(self._embedder.close)
 
-    def _begin(self, question: Question, unsettled: Unsettled | None) -> Underway:
-        """Everything but waiting: what the quick stage says, and the turns that are being embedded."""
+    def _begin(self, question: Question, unsettled: Unsettled | None) -> Estimate | Underway:
+        """Everything but waiting: what the quick stage says, and the turns that are being embedded, where any are."""
         started, asks = self._clock(), with_text(question)
         turns = asks.turns
         if reason := outside_of(asks):
-            return Underway(started, reason=reason)
+            return self._abstains(reason, started)
         keys = keys_of(asks)
-        glance = self._glances.glance(keys, turns) if self._glances and unsettled else None
-        if glance is None or unsettled is None:
-            return self._ask(Underway(started, keys, tuple(range(len(turns)))), turns)
+        if self._glances is None or unsettled is None:
+            return self._ask(keys, turns, tuple(range(len(turns))), None, started)
+        glance = self._glances.glance(keys, turns)
         unclear = tuple(unsettled(glance.span))
-        asked = Underway(started, keys, unclear, glance)
-        return self._ask(asked, turns) if unclear else asked
+        if not unclear:
+            return self._estimate(glance.likely, started, "quick", glance)
+        asked, rows = glance.heard
+        if unclear == asked:
+            return self._estimate(rows, started, _stage(unclear, keys), glance)
+        return self._ask(keys, turns, unclear, glance, started)
 
-    def _ask(self, asked: Underway, turns: Sequence[str]) -> Underway:
+    def _ask(
+        self, keys: Sequence[bytes], turns: Sequence[str], unclear: Places, glance: Glance | None, started: float
+    ) -> Estimate | Underway:
         """With what is known of the turns up to the last that is unclear, and the futures of the others; a turn that is already
         underway is not asked for again."""
-        keys = asked.keys[: max(asked.unclear) + 1]
-        known = [self._known.get(key) for key in keys]
-        if None not in known:
-            return replace(asked, known=known)
-        open_ = {key: turn for key, turn, found in zip(keys, turns, known, strict=False) if found is None}
-        return replace(asked, known=known, waiting=[self._score(key, turn) for key, turn in open_.items()])
+        asked = Underway(started, keys, unclear, glance, keys[: max(unclear) + 1])
+        known = [self._known.get(key) for key in asked.read]
+        open_ = {key: turn for key, turn, found in zip(asked.read, turns, known, strict=False) if found is None}
+        if not open_:
+            return self._conclude(asked, known)
+        asked.waiting = [self._score(key, turn) for key, turn in open_.items()]
+        return asked
 
     def _score(self, key: bytes, turn: str) -> "Future[Scored]":
         if key in self._underway:
@@ -167,35 +175,37 @@ class Estimator:
         at = lower(rows, self._artefact.manifest.heads)
         return Scored(tuple(rows[at].tolist()), doubt(self._artefact, read[at], vectors[at]))
 
-    def _conclude(self, asked: Underway, within_s: float) -> Estimate:
-        took_us = round((self._clock() - asked.started) * 1e6)
-        if asked.glance is not None and not asked.unclear:
-            return self._estimate(asked.glance.likely, took_us, "quick", asked.glance)
-        reason, known = asked.reason, [found for found in asked.known if found is not None]
-        if asked.waiting:
-            reason = unready(asked.waiting, within_s)
-            heard = [self._known.get(key) for key in asked.keys[: len(asked.known)]]
-            known = [found for found in heard if found is not None]
-        reason = reason or ("forgotten too soon" if len(known) < len(asked.known) else "")
-        if not reason and asked.is_full:
+    def _heard(self, asked: Underway, within_s: float) -> Estimate:
+        return self._conclude(asked, [self._known.get(key) for key in asked.read], unready(asked.waiting, within_s))
+
+    def _conclude(self, asked: Underway, found: Sequence[Scored | None], reason: str = "") -> Estimate:
+        """`found` of the turns that are read; `reason` is why there is no estimate."""
+        known = [scored for scored in found if scored is not None]
+        reason = reason or ("forgotten too soon" if len(known) < len(found) else "")
+        stage = _stage(asked.unclear, asked.keys)
+        if not reason and stage == "full":
             reason = known[-1].doubt
         if reason:
-            return Estimate(abstains=reason, artefact=self._name, took_us=took_us)
-        return self._estimate(self._rows(asked, known), took_us, "full" if asked.is_full else "quick", asked.glance)
+            return self._abstains(reason, asked.started)
+        rows = self._rows(asked, known)
+        if asked.glance is not None:
+            asked.glance.heard = asked.unclear, rows
+        return self._estimate(rows, asked.started, stage, asked.glance)
 
-    def _estimate(
-        self, rows: Sequence[Mapping[str, float]], took_us: int, stage: Stage, glance: Glance | None
-    ) -> Estimate:
+    def _abstains(self, reason: str, started: float) -> Estimate:
+        return Estimate(abstains=reason, artefact=self._name, took_us=round((self._clock() - started) * 1e6))
+
+    def _estimate(self, rows: Rows, started: float, stage: Stage, glance: Glance | None) -> Estimate:
         return Estimate(
             p_good=rows[-1],
-            earlier=tuple(rows[:-1]),
+            earlier=rows[:-1],
             artefact=self._name,
-            took_us=took_us,
+            took_us=round((self._clock() - started) * 1e6),
             stage=stage,
             ends=None if glance is None else glance.ends,
         )
 
-    def _rows(self, asked: Underway, known: Sequence[Scored]) -> list[Mapping[str, float]]:
+    def _rows(self, asked: Underway, known: Sequence[Scored]) -> Rows:
         """Chances of each prefix: what the encoder made of it where the quick stage did not suffice. One whose newest turn
         was in doubt has none."""
         full = prefixes([found.chances for found in known])
@@ -205,7 +215,7 @@ class Estimator:
             rows = list(asked.glance.likely)
         for at in asked.unclear:
             rows[at] = {} if known[at].doubt else self._named(full[at])
-        return rows
+        return tuple(rows)
 
     def _named(self, chances: Chances) -> Mapping[str, float]:
         return dict(zip(self._artefact.manifest.heads, chances, strict=True))
@@ -213,10 +223,14 @@ class Estimator:
 
 def keys_of(question: Question) -> list[bytes]:
     """What its turns are remembered by."""
-    names, keys = question.names, []
-    for at, turn in enumerate(question.turns):
-        keys.append((names and names[at]) or name_of(turn))
-    return keys
+    if not question.names:
+        return list(map(name_of, question.turns))
+    return [name or name_of(turn) for name, turn in zip(question.names, question.turns, strict=True)]
+
+
+def _stage(unclear: Places, keys: Sequence[bytes]) -> Stage:
+    """Whether the encoder spoke of the conversation as it stands."""
+    return "full" if len(keys) - 1 in unclear else "quick"
 
 
 def open_estimator(artefact: Path | None = None, embedder: str | None = None) -> Estimator:

@@ -30,12 +30,18 @@ class Glimpse(NamedTuple):
     high: Chances
 
 
-class Glance(msgspec.Struct, frozen=True):
-    """A conversation by its turns: what is likely for each prefix of it, oldest first, and the estimate at both ends."""
+Rows = tuple[Mapping[str, float], ...]
+"""Chances of each prefix of a conversation, oldest first, by head."""
 
-    likely: tuple[Mapping[str, float], ...]
+
+class Glance(msgspec.Struct):
+    """A conversation by its turns: what is likely for each prefix of it, and the estimate at both ends. `heard` is what came of
+    it when the encoder was last asked: of which prefixes, and the chances with its own."""
+
+    likely: Rows
     span: Span
     ends: Ends
+    heard: tuple[tuple[int, ...], Rows] = ((), ())
 
 
 class Glances:
@@ -52,7 +58,7 @@ class Glances:
 
     def glance(self, keys: Sequence[bytes], turns: Sequence[str]) -> Glance:
         """Of turns that are remembered by these keys."""
-        whole = b"".join(keys)
+        whole = keys[0] if len(keys) == 1 else b"".join(keys)
         found = self._whole.get(whole)
         if found is None:
             found = self._together([self._glimpse(key, turn) for key, turn in zip(keys, turns, strict=True)])

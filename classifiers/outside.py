@@ -22,6 +22,8 @@ def outside_of(asks: Question) -> str:
     """The same of its turns that have text; none where the newest has not."""
     if not asks.turns:
         return "the newest turn has no text"
+    if all(map(str.isascii, asks.turns)):
+        return ""
     share = max(map(not_latin_share, asks.turns))
     return f"{share:.0%} of a turn's letters are not Latin; the encoder reads English" if share > MAX_NOT_LATIN else ""
 
@@ -31,11 +33,7 @@ def with_text(question: Question) -> Question:
     turns = question.turns
     if not turns or not turns[-1].strip():
         return NOTHING
-    places: list[int] = []
-    for at, turn in enumerate(turns):
-        if turn.strip():
-            places.append(at)
-    if len(places) == len(turns) <= MAX_TURNS:
+    if len(turns) <= MAX_TURNS and all(map(str.strip, turns)):
         return question
-    kept, names = places[-MAX_TURNS:], question.names
+    kept, names = [at for at, turn in enumerate(turns) if turn.strip()][-MAX_TURNS:], question.names
     return Question(tuple([turns[at] for at in kept]), tuple([names[at] for at in kept]) if names else ())

@@ -18,22 +18,19 @@ class Scored(NamedTuple):
     doubt: str = ""
 
 
-class Underway(msgspec.Struct, frozen=True):
-    """`keys` are the digests of the turns, `unclear` the prefixes, by place, that the encoder has to speak of. `known` is what
-    it had said before of the turns up to the last of those, and `waiting` what it is about to say."""
+Places = tuple[int, ...]
+
+
+class Underway(msgspec.Struct):
+    """`keys` are the digests of the turns, `unclear` the prefixes, by place, that the encoder has to speak of: it `read`s the
+    turns up to the last of those. `waiting` is what it is about to say."""
 
     started: float
-    keys: Sequence[bytes] = ()
-    unclear: tuple[int, ...] = ()
-    glance: Glance | None = None
-    known: Sequence[Scored | None] = ()
+    keys: Sequence[bytes]
+    unclear: Places
+    glance: Glance | None
+    read: Sequence[bytes]
     waiting: "Sequence[Future[Scored]]" = ()
-    reason: str = ""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the conversation as it stands is among them."""
-        return len(self.keys) - 1 in self.unclear
 
 
 async def settled(waiting: "Sequence[Future[Scored]]", within_s: float) -> None:

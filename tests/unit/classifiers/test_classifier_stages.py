@@ -231,6 +231,16 @@ async def test_an_open_turn_gets_the_full_estimate(staged: Path, embedder):
     assert tiered.ends is not None
 
 
+async def test_what_the_encoder_said_is_kept_for_the_prefixes_that_it_was_asked_of(staged: Path, embedder):
+    opened, turns = artefact.load(staged), (HARD, EASY, HARD)
+    kept = Estimator(opened, embedder())
+
+    for places in ((0,), (2,), (0, 2), (2,), (), (2,), (1,), (0, 1, 2), (0,), (0,)):
+        found = await kept.estimate(Question(turns), 5, open_at(*places)[0])
+        fresh = await Estimator(opened, embedder()).estimate(Question(turns), 5, open_at(*places)[0])
+        assert msgspec.structs.replace(found, took_us=0) == msgspec.structs.replace(fresh, took_us=0)
+
+
 async def test_a_turn_unlike_any_of_training_has_no_estimate_and_its_prefix_no_chances(
     learned: Learned, trained: Artefact, embedder, tmp_path: Path
 ):
