@@ -1,9 +1,10 @@
 """One request on a connection of the server's, and its answer: `gateway.request.client.Asker`, over HTTP/1.1."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from gateway.errors import Left
 from gateway.request.head import Head
 from gateway.request.ingress import AsgiEvent
 
@@ -46,65 +47,40 @@ class Line(Protocol):
 
 
 class Caller:
-    """`has_room` is kept by the connection. `begun`: the head of the answer is written or about to be; `is_over`: all of it
-    is. `keep_alive`: another request may follow. `knows_chunks`: it speaks HTTP/1.1."""
+    """`has_room` is kept by the connection, and so are the `parts` of the body; `woken`: somebody waits for them. `begun`: the
+    head of the answer is written or about to be; `is_over`: all of it is. `keep_alive`: another request may follow. `left`: it
+    left, and that has cancelled what answers it. What stands in the class is so until something happens."""
 
-    __slots__ = (
-        "_carried",
-        "_chunks",
-        "_head",
-        "_is_invited",
-        "_is_told",
-        "_left",
-        "_line",
-        "_parts",
-        "_woken",
-        "begun",
-        "body_bytes",
-        "disconnected",
-        "has_room",
-        "head",
-        "is_over",
-        "keep_alive",
-        "knows_chunks",
-        "more_body",
-        "task",
-    )
+    has_room = more_body = True
+    begun = is_over = disconnected = left = False
+    task: "asyncio.Task[None] | None" = None
+    body_bytes = 0
+    woken: asyncio.Event | None = None
+    _is_told = _is_watched = _chunks = False
+    _head = _carried = b""
 
-    def __init__(self, line: Line, head: Head, *, keep_alive: bool) -> None:
+    def __init__(self, line: Line, head: Head, keep_alive: bool) -> None:
         self.head = head
         self.keep_alive = keep_alive
-        self.knows_chunks = head.version != "1.0"
-        self.has_room = True
-        self.more_body = True
-        self.begun = self.is_over = self.disconnected = self._is_told = self._chunks = False
-        self.task: asyncio.Task[None] | None = None
-        self.body_bytes = 0
+        self.parts: list[bytes] = []
         self._line = line
-        self._is_invited = not self.knows_chunks or head.headers.get("expect", "").lower() != "100-continue"
-        self._parts: list[bytes] = []
-        self._head = self._carried = b""
-        self._left: Callable[[], None] | None = None
-        self._woken: asyncio.Event | None = None
+        self._is_invited = "expect" not in head.headers or not self._waits_for_word
+
+    @property
+    def _waits_for_word(self) -> bool:
+        """Before it sends its body."""
+        return self.knows_chunks and self.head.headers["expect"].lower() == "100-continue"
+
+    @property
+    def knows_chunks(self) -> bool:
+        """It speaks HTTP/1.1."""
+        return self.head.version != "1.0"
 
     # What it says
 
-    def took(self, data: bytes) -> None:
-        """More of the body came."""
-        self._parts.append(data)
-        self.body_bytes += len(data)
-        if self._woken is not None:
-            self._woken.set()
-
-    def ended(self) -> None:
-        """All of the body came."""
-        self.more_body = False
-        if self._woken is not None:
-            self._woken.set()
-
     @property
     def whole_body(self) -> bytes | None:
-        return None if self.more_body else b"".join(self._parts)
+        return None if self.more_body else b"".join(self.parts)
 
     async def receive(self) -> AsgiEvent:
         if not self._is_invited:
@@ -112,37 +88,46 @@ class Caller:
             self._line.transport.write(CONTINUE)
         while not (self._has_news or self.is_over or self.disconnected):
             self._line.listen()
-            self._woken = asyncio.Event()
-            await self._woken.wait()
+            self.woken = asyncio.Event()
+            await self.woken.wait()
         if self.is_over or self.disconnected:
             return {"type": "http.disconnect"}
-        parts, self._parts, self.body_bytes = self._parts, [], 0
+        parts, self.parts, self.body_bytes = self.parts, [], 0
         self._is_told = not self.more_body
         return {"type": "http.request", "body": b"".join(parts), "more_body": self.more_body}
 
     @property
     def _has_news(self) -> bool:
-        return bool(self._parts) or not (self.more_body or self._is_told)
+        return bool(self.parts) or not (self.more_body or self._is_told)
 
     # Whether it is there
 
-    def watch(self, left: Callable[[], None] | None) -> None:
-        self._left = left
-        if left is None:
-            return
+    def watch(self) -> None:
+        self._is_watched = True
         self._line.listen()
         if self.disconnected:
-            left()
+            self._cancel()
+
+    def unwatch(self) -> None:
+        self._is_watched = False
+        if self.left and self.task is not None:
+            self.task.uncancel()
+            raise Left("The client closed the connection.") from None
 
     def gone(self) -> None:
         """The connection is lost, or ended by us before the answer was whole."""
         if self.is_over:
             return
         self.disconnected = True
-        if self._woken is not None:
-            self._woken.set()
-        if self._left is not None:
-            self._left()
+        if self.woken is not None:
+            self.woken.set()
+        if self._is_watched:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if self.task is not None and not self.left:
+            self.left = True
+            self.task.cancel()
 
     # What it is told
 
@@ -155,15 +140,15 @@ class Caller:
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         if not self.disconnected:
-            self._begin(status, b"content-length: %d\r\n" % len(body), headers)
-            self._line.transport.write(self._head if self.head.method == b"HEAD" else self._head + body)
+            head = self._begin(status, b"content-length: %d\r\n" % len(body), headers)
+            self._line.transport.write(head if self.head.method == b"HEAD" else head + body)
             self._complete()
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         if not self.disconnected:
             is_framed = "content-length" in headers or status in BODILESS or self.head.method == b"HEAD"
             self._chunks = self.knows_chunks and not is_framed
-            self._begin(status, CHUNKS if self._chunks else b"", headers)
+            self._head = self._begin(status, CHUNKS if self._chunks else b"", headers)
 
     def write(self, data: bytes, *, more: bool = True) -> None:
         if self.disconnected:
@@ -185,23 +170,23 @@ class Caller:
             self.answer(500, {"content-type": "text/plain; charset=utf-8"}, b"Internal Server Error")
         self._line.close()
 
-    def _begin(self, status: int, framing: bytes, headers: Mapping[str, str]) -> None:
-        """Raises ValueError for a value that would be more than one line."""
+    def _begin(self, status: int, framing: bytes, headers: Mapping[str, str]) -> bytes:
+        """The head of the answer. Raises ValueError for a value that would be more than one line."""
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()]).encode("latin-1")
         if lines.translate(None, FIT) != LINE_END * len(headers):
             raise ValueError("a header of the answer holds a control character")
-        if "close" in headers.get("connection", ""):
+        if "connection" in headers and "close" in headers["connection"]:
             self.keep_alive = False
         elif not self.keep_alive:
             framing += CLOSES
         self.begun = self._is_invited = True
-        self._head = b"%b%b%b%b\r\n" % (self._line.opening(status), self._carried, framing, lines)
+        return b"%b%b%b%b\r\n" % (self._line.opening(status), self._carried, framing, lines)
 
     def _complete(self) -> None:
         self.is_over = True
-        self._left = None
-        if self._woken is not None:
-            self._woken.set()
+        self._is_watched = False
+        if self.woken is not None:
+            self.woken.set()
         if not self.keep_alive:
             self._line.close()
         self._line.answered()

@@ -8,34 +8,27 @@ NEVER = math.inf
 
 
 class Deadline:
-    """Calls `late` once when it is over. Moving it back or taking it away is an assignment: the timer rings at an earlier
-    moment, finds that nothing is due yet, and is set again. A connection moves it with every request."""
+    """Calls `late` once when it is over. Moving it back or taking it away (NEVER is `due`) is an assignment: the timer rings at
+    an earlier moment, finds that nothing is due yet, and is set again. A connection moves it with every request."""
 
-    __slots__ = ("_due", "_late", "_loop", "_rings_at", "_timer")
+    __slots__ = ("_late", "_loop", "_rings_at", "_timer", "due")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, late: Callable[[], None]) -> None:
         self._loop = loop
         self._late: Callable[[], None] | None = late
         self._timer: asyncio.TimerHandle | None = None
-        self._due = self._rings_at = NEVER
-
-    @property
-    def is_set(self) -> bool:
-        return self._due != NEVER
+        self.due = self._rings_at = NEVER
 
     def within(self, seconds: float) -> None:
         if self._late is None:
             return
-        self._due = self._loop.time() + seconds
-        if self._due < self._rings_at:
-            self._ring_at(self._due)
-
-    def off(self) -> None:
-        self._due = NEVER
+        self.due = self._loop.time() + seconds
+        if self.due < self._rings_at:
+            self._ring_at(self.due)
 
     def close(self) -> None:
         """For good."""
-        self._due, self._late = NEVER, None
+        self.due, self._late = NEVER, None
         if self._timer is not None:
             self._timer.cancel()
 
@@ -47,9 +40,9 @@ class Deadline:
 
     def _ring(self) -> None:
         self._timer, self._rings_at = None, NEVER
-        if self._due > self._loop.time():
-            if self.is_set:
-                self._ring_at(self._due)
+        if self.due > self._loop.time():
+            if self.due != NEVER:
+                self._ring_at(self.due)
         elif self._late is not None:
-            self._due = NEVER
+            self.due = NEVER
             self._late()

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import httptools
@@ -19,7 +18,7 @@ from uvicorn.server import ServerState
 
 from gateway.asgi import App, Asgi
 from gateway.caller import Caller
-from gateway.deadline import Deadline
+from gateway.deadline import NEVER, Deadline
 from gateway.endpoints import NO_ENDPOINTS, Attend, Endpoints
 from gateway.errors import BadRequest, RouterError, SlowRequest
 from gateway.openings import Openings
@@ -65,11 +64,11 @@ class BoundedProtocol(asyncio.Protocol):
         "_is_crowd",
         "_is_deaf",
         "_is_leaving",
+        "_patience_bytes",
         "_reader",
         "_reading",
         "_rests",
         "_state",
-        "_unheard",
         "_unsent",
         "_waiting",
         "is_full",
@@ -97,7 +96,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._reading: Caller | None = None
         self._answering: Caller | None = None
         self._has_room: asyncio.Event | None = None
-        self._unheard = self._unsent = 0
+        self._unsent = 0
+        self._patience_bytes = UNHEARD_BYTES
         self._is_crowd = self._is_deaf = self._is_leaving = self.is_full = self._rests = False
 
     # The connection: what the transport and the server say of it
@@ -121,13 +121,17 @@ class BoundedProtocol(asyncio.Protocol):
             self._unreadable()
         if reader.head_bytes and reader.awaits_head:
             self._await_rest_of_head(reader.head_bytes)
-        elif reader.unsaid > self.limits.header_bytes + READ_BYTES:
+        elif reader.unsaid and reader.unsaid > self._most_of_head:
             self._drop()
 
+    @property
+    def _most_of_head(self) -> int:
+        return self.limits.header_bytes + READ_BYTES
+
     def _await_rest_of_head(self, came: int) -> None:
-        if came > self.limits.header_bytes + READ_BYTES:
+        if came > self._most_of_head:
             self._drop()
-        elif self._rests or not self._deadline.is_set:
+        elif self._rests or self._deadline.due == NEVER:
             self._rests = False
             self._deadline.within(self.limits.head_read_s)
 
@@ -175,8 +179,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._deadline.within(self.limits.body_read_s)
 
     def _throw_away(self, data: bytes) -> None:
-        self._unheard += len(data)
-        if self._unheard > UNHEARD_BYTES:
+        self._patience_bytes -= len(data)
+        if self._patience_bytes < 0:
             self.transport.abort()
 
     def pause_writing(self) -> None:
@@ -197,10 +201,10 @@ class BoundedProtocol(asyncio.Protocol):
     def asked(self, head: Head, *, keep_alive: bool) -> None:
         if len(self._waiting) >= MOST_WAITING:
             raise ValueError("more requests than are read before they are answered")
-        caller = Caller(self, head, keep_alive=keep_alive)
+        caller = Caller(self, head, keep_alive)
         attend = self._attend_by(caller)
         self._reading, self._rests = caller, False
-        self._deadline.off()
+        self._deadline.due = NEVER
         if self._answering is None:
             self._start(caller, attend)
         else:
@@ -211,14 +215,19 @@ class BoundedProtocol(asyncio.Protocol):
         caller = self._reading
         if caller is None or caller.is_over:
             return
-        caller.took(data)
+        caller.parts.append(data)
+        caller.body_bytes += len(data)
+        if caller.woken is not None:
+            caller.woken.set()
         if caller.body_bytes > AHEAD_BYTES:
             self._stop_reading()
 
     def ended(self) -> None:
         caller, self._reading = self._reading, None
         if caller is not None:
-            caller.ended()
+            caller.more_body = False
+            if caller.woken is not None:
+                caller.woken.set()
         if self._answering is None:
             self._rests = True
             self._deadline.within(REST_S)
@@ -238,20 +247,23 @@ class BoundedProtocol(asyncio.Protocol):
 
     def _start(self, caller: Caller, attend: Attend) -> None:
         self._answering = caller
-        caller.has_room = not self.is_full
-        caller.task = task = self.loop.create_task(attend(caller))
+        if self.is_full:
+            caller.has_room = False
+        caller.task = task = self.loop.create_task(self._serve(caller, attend))
         self._state.tasks.add(task)
-        task.add_done_callback(partial(self._attended, caller))
 
-    def _attended(self, caller: Caller, task: "asyncio.Task[None]") -> None:
+    async def _serve(self, caller: Caller, attend: Attend) -> None:
         """Whatever an endpoint does, its client is left neither waiting nor with half an answer that looks whole."""
-        self._state.tasks.discard(task)
-        caller.task = None
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if error is not None:
+        try:
+            await attend(caller)
+        except (Exception, asyncio.CancelledError) as error:
             log.error("a request broke", exc_info=error)
-        elif not caller.is_over and not caller.disconnected:
-            log.error("a request was left without the end of its answer")
+        else:
+            if not caller.is_over and not caller.disconnected:
+                log.error("a request was left without the end of its answer")
+        finally:
+            task, caller.task = caller.task, None
+            self._state.tasks.discard(task)
         if not caller.is_over:
             caller.break_off()
 
@@ -267,7 +279,7 @@ class BoundedProtocol(asyncio.Protocol):
             self._start(*self._waiting.pop(0))
         elif not self._reader.awaits_head:
             self._deadline.within(self.limits.body_read_s)
-        elif not self._deadline.is_set:
+        elif self._deadline.due == NEVER:
             self._rests = True
             self._deadline.within(REST_S)
 
@@ -316,6 +328,7 @@ class BoundedProtocol(asyncio.Protocol):
             self._deadline.within(self.limits.head_read_s)
         elif self._reader.awaits_head and self._reader.head_bytes:
             within = f"{self.limits.head_read_s:g} s"
+            self._patience_bytes = self._most_of_head
             self._hang_up(SlowRequest(f"The head of the request did not arrive within {within}."))
         else:
             self._hang_up()

@@ -29,7 +29,6 @@ from gateway.request.reply import answer_error
 from gateway.request.reserve import reserve
 from gateway.request.settle import Books
 from gateway.request.told import told
-from gateway.request.watch import ClientWatch
 from gateway.settings import Limits
 from gateway.shadows.capture import Ear, joined
 from gateway.shadows.errand import Drawn
@@ -119,19 +118,19 @@ class ChatEndpoint:
 
     async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
         """From here on the client is watched, and everything taken has an owner."""
-        out = self._egress(visit, request)
-        watch = ClientWatch(visit.client)
+        out, client = self._egress(visit, request), visit.client
+        client.watch()
         try:
             async with Owner(self._gateway.live, visit.observation) as owner:
                 await drive(await self._decide(visit, request, principal, owner, out))
         except asyncio.CancelledError:
-            if watch.left or not out.begun:
+            if client.left or not out.begun:
                 raise
             visit.books.failed(cut_short(), begun=True)
             await out.fail(cut_short())
         finally:
             out.close()
-            watch.end()
+            client.unwatch()
 
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress

@@ -3,8 +3,7 @@
 ASGI has an event and an await for each of these; the hot path has a call. Everything else in the gateway speaks ASGI.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol, cast
 
 from gateway.request.head import Head
@@ -47,10 +46,6 @@ class Client(Protocol):
         """Every answer to it has these headers, too."""
         ...
 
-    def watch(self, left: Callable[[], None] | None) -> None:
-        """`left` is called when the client leaves before its answer is whole, now if it has; None: nobody wants to know."""
-        ...
-
 
 class Asker(Client, Protocol):
     """A client at the door, with the head of its request."""
@@ -59,8 +54,17 @@ class Asker(Client, Protocol):
     def head(self) -> Head: ...
 
     @property
-    def task(self) -> "asyncio.Task[None] | None":
-        """What answers it; None when that is over."""
+    def left(self) -> bool:
+        """It left while it was watched."""
+        ...
+
+    def watch(self) -> None:
+        """From here on the task that answers it is cancelled when it leaves before its answer is whole, now if it has. Whoever
+        says so calls `unwatch` when that task has cleaned up."""
+        ...
+
+    def unwatch(self) -> None:
+        """Raises Left where it did."""
         ...
 
     async def receive(self) -> AsgiEvent:

@@ -14,7 +14,6 @@ from gateway.request.client import Asker, client_of
 from gateway.request.door import Door
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import send_body, send_head, send_whole
-from gateway.request.watch import ClientWatch
 
 TICK_S = 0.05
 """News of several steps go out together. The engine's thread wakes nobody for them."""
@@ -55,13 +54,13 @@ class Events:
         return None
 
     async def _speak(self, worker: Worker, door: Door, may: Callable[[], bool], client: Asker, send: Send) -> None:
-        watch = ClientWatch(client)
+        client.watch()
         try:
             await send_head(send, 200, STREAM)
             await speak(Voice(worker), door, may, send)
             await send_body(send, b"")
         finally:
-            watch.end()
+            client.unwatch()
 
 
 async def speak(voice: Voice, door: Door, may: Callable[[], bool], send: Send, patience_s: float = PATIENCE_S) -> None:

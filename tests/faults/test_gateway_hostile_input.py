@@ -119,8 +119,10 @@ async def test_one_header_without_an_end_does_not_fill_the_memory(gateway: Runni
 
 
 async def flood(client: Socket) -> None:
+    """To the end of its connection: the system may take all of it before anybody reads."""
     for _ in range(64):
         await client.send(b"x" * 65_536)
+    await asyncio.wait_for(client.rest(), 5.0)
 
 
 async def test_too_many_at_once_are_turned_away_with_a_time(gateway: RunningGateway) -> None:

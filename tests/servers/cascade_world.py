@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -124,9 +124,6 @@ class Client:
 
     def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """No page is behind it."""
-
-    def watch(self, left: Callable[[], None] | None) -> None:
-        """Who plays it leaves by itself."""
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         self.begin(status, headers)

@@ -4,7 +4,7 @@ import asyncio
 
 from servers.virtual_time import run_virtual
 
-from gateway.deadline import Deadline
+from gateway.deadline import NEVER, Deadline
 
 
 def test_it_rings_when_it_is_over_however_often_it_was_moved() -> None:
@@ -18,7 +18,7 @@ def test_it_rings_when_it_is_over_however_often_it_was_moved() -> None:
             deadline.within(5.0)
             await asyncio.sleep(1.0)
         await asyncio.sleep(100.0)
-        assert not deadline.is_set
+        assert deadline.due == NEVER
 
     run_virtual(follow())
 
@@ -33,7 +33,7 @@ def test_one_that_was_taken_away_says_nothing_and_one_that_was_set_again_does() 
         began = loop.time()
         deadline = Deadline(loop, lambda: rung.append(loop.time() - began))
         deadline.within(5.0)
-        deadline.off()
+        deadline.due = NEVER
         await asyncio.sleep(20.0)
         deadline.within(3.0)
         await asyncio.sleep(20.0)

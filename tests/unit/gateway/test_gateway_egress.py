@@ -1,7 +1,7 @@
 """What leaves, and when: nothing before the first content, one end whatever happens, comments in silence."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 import pytest
 
@@ -36,9 +36,6 @@ class Client:
 
     def carries(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """No page is behind it."""
-
-    def watch(self, left: Callable[[], None] | None) -> None:
-        """It stays."""
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         self.begin(status, headers)
