@@ -10,6 +10,8 @@ from gateway.settings import Limits
 
 IMAGES = attrgetter("images")
 
+Counts = tuple[int, ...]
+
 Bound = tuple[str, str]
 """What is counted, and the field that holds it."""
 
@@ -24,25 +26,20 @@ BOUNDS: Mapping[Asks, tuple[Bound, ...]] = MappingProxyType(
 
 def refuse_many(request: ChatRequest, limits: Limits) -> None:
     """Raises BadRequest."""
-    counts, most = measured(request, limits)
-    if any(map(gt, counts, most)):
-        refuse(request.asks, counts, most)
-
-
-def refuse(asks: Asks, counts: tuple[int, ...], most: tuple[int, ...]) -> None:
-    """Raises BadRequest for the first that there is too much of."""
-    for (what, param), count, limit in zip(BOUNDS[asks], counts, most, strict=True):
-        if count > limit:
-            raise BadRequest(f"There are {count} {what}; {limit} are allowed.", param=param)
-
-
-def measured(request: ChatRequest, limits: Limits) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """How much there is, and how much there may be, both in the order of BOUNDS."""
     messages = request.messages
     if request.asks == "chat":
         images = 0 if request.measures.is_plain else sum(map(IMAGES, messages))
-        found = (len(messages), len(request.tools), images, request.n)
-        return found, (limits.messages, limits.tools, limits.images, limits.choices)
-    if request.asks == "embeddings":
-        return (len(messages),), (limits.inputs,)
-    return (len(messages), request.n // len(messages)), (limits.inputs, limits.choices)
+        counts: Counts = len(messages), len(request.tools), images, request.n
+        most: Counts = limits.messages, limits.tools, limits.images, limits.choices
+    elif request.asks == "embeddings":
+        counts, most = (len(messages),), (limits.inputs,)
+    else:
+        counts, most = (len(messages), request.n // len(messages)), (limits.inputs, limits.choices)
+    if any(map(gt, counts, most)):
+        raise too_many(request.asks, counts, most)
+
+
+def too_many(asks: Asks, counts: Counts, most: Counts) -> BadRequest:
+    """The first that there is too much of, by how much there is and may be, in the order of BOUNDS."""
+    (what, param), count, limit = next(of for of in zip(BOUNDS[asks], counts, most, strict=True) if of[1] > of[2])
+    return BadRequest(f"There are {count} {what}; {limit} are allowed.", param=param)

@@ -6,7 +6,7 @@ from collections.abc import Container, Hashable, Sequence
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest
 from backends.upstream import Prepared
-from gateway.live.in_force import Live, opened
+from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 
 LONG_PROMPT_BYTES = 32_768
@@ -24,8 +24,8 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Contain
     readers, most = [], LONG_DIGEST_BYTES
     for model in live.asked(request.model):
         group = live.groups[model]
-        if model not in unable and (reader := group.reader) is not None:
-            readers.append(reader)
+        if group.reads and model not in unable:
+            readers.append(group.replicas[0])
             if group.tokenises:
                 most = LONG_PROMPT_BYTES
     if readers and (len(request.raw) > most or (request.native is not None and len(request.native.body) > most)):
@@ -34,16 +34,18 @@ async def prepare(live: Live, request: ChatRequest, salt: bytes, unable: Contain
 
 
 def _prepare(readers: Sequence[Replica], request: ChatRequest, salt: bytes) -> dict[str, Prepared]:
-    """A model that cannot read the conversation has no measure of it; asked by name, it says what it cannot read. Models that
-    read alike share one."""
+    """A model that cannot read the conversation, or is not open yet, has no measure of it; asked by name, it says what it
+    cannot read. Models that read alike share one."""
     prepared: dict[str, Prepared] = {}
     shared: dict[Hashable, Prepared] = {}
     for replica in readers:
-        alike = replica.reads_as
-        measured = None if alike is None else shared.get(alike)
+        alike, upstream = replica.reads_as, replica.upstream
+        measured = shared.get(alike)
         if measured is None:
+            if upstream is None:
+                continue
             try:
-                measured = opened(replica).prepare(request, salt)
+                measured = upstream.prepare(request, salt)
             except UpstreamError:
                 continue
             if alike is not None:

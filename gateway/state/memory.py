@@ -45,10 +45,12 @@ class MemoryResidency:
 
     def expect(self, replica: str, blocks: Sequence[bytes], ttl_s: float = SPECULATIVE_TTL_S) -> None:
         """What is held for longer anyway is not written down again: the answer will say that it was used."""
-        path, known = self._runs.along(blocks[:MOST_BLOCKS])
-        if path and known >= len(blocks[:MOST_BLOCKS]):
+        blocks = blocks[:MOST_BLOCKS]
+        path, known = self._runs.along(blocks)
+        if path and known == len(blocks):
             deepest, _ = path[-1]
-            if deepest.ends.get(self._slots.get(replica, -1), 0.0) >= self._clock() + min(ttl_s, MAX_TTL_S):
+            until = self._clock() + (ttl_s if ttl_s < MAX_TTL_S else MAX_TTL_S)
+            if deepest.ends.get(self._slots.get(replica, -1), 0.0) >= until:
                 return
         self.learn_now(replica, blocks, ttl_s)
 
@@ -81,8 +83,10 @@ class MemoryResidency:
 
     def learn_now(self, replica: str, blocks: Sequence[bytes], ttl_s: float) -> None:
         """`learn`, without an event loop. Deepest block first, so that of one prompt the tail is evicted first."""
-        blocks, runs, now, slot = blocks[:MOST_BLOCKS], self._runs, self._clock(), self._slot(replica)
-        ends_at, deeper = now + min(ttl_s, MAX_TTL_S), None
+        blocks, runs, now, slot = blocks[:MOST_BLOCKS], self._runs, self._clock(), self._slots.get(replica)
+        if slot is None:
+            slot = self._slots[replica] = next(self._fresh_slots)
+        ends_at, deeper = now + (ttl_s if ttl_s < MAX_TTL_S else MAX_TTL_S), None
         path, known = runs.along(blocks)
         if known < len(blocks):
             deeper = runs.begin(tuple(blocks[known:]), {slot: ends_at})
@@ -103,12 +107,6 @@ class MemoryResidency:
     def forget_now(self, replica: str) -> None:
         """`forget`, without an event loop."""
         self._slots.pop(replica, None)
-
-    def _slot(self, replica: str) -> int:
-        slot = self._slots.get(replica)
-        if slot is None:
-            slot = self._slots[replica] = next(self._fresh_slots)
-        return slot
 
     def _make_room(self, ends: dict[int, float], now: float) -> None:
         live = set(self._slots.values())
