@@ -38,7 +38,10 @@ def itemised(field: Field, preference: Preference, ordered: Sequence[Call]) -> t
 
 def named(ordered: Sequence[Call]) -> tuple[Candidate, ...]:
     """The same where nobody reads what they cost."""
-    return tuple([Candidate(call.model, call.replica) for call in ordered])
+    candidates = []
+    for call in ordered:
+        candidates.append(Candidate(call.model, call.replica))
+    return tuple(candidates)
 
 
 def terms_of_model(offered: Offered, facts: Facts, rates: Rates, chance: Sequence[float] | None) -> tuple[Term, ...]:

@@ -44,10 +44,8 @@ def is_open(field: Field, offer: Offer, span: Span) -> bool:
     """Whether the ends of the newest part two models, whichever floor the past sets."""
     if field.fault is not None or len(field.ready) == 1:
         return False
-    low, high = span
-    if parts(field, offer, span, low.earlier):
-        return True
-    return low.earlier != high.earlier and parts(field, offer, span, high.earlier)
+    low, high = span.low.earlier, span.high.earlier
+    return parts(field, offer, span, low) or (low != high and parts(field, offer, span, high))
 
 
 def parts(field: Field, offer: Offer, span: Span, past: Past) -> bool:

@@ -77,10 +77,10 @@ def compared(states: Sequence[ReplicaState], prompt_tokens: int, bounds: Affinit
     held: list[int] = []
     for state in states:
         running, speed, tokens = state.running, state.prefill_tokens_per_s, assumed or state.resident_tokens
-        tokens = min(tokens, prompt_tokens)
-        if held and tokens != held[0]:
+        here = tokens if tokens < prompt_tokens else prompt_tokens
+        if held and here != held[0]:
             is_shared = False
-        held.append(tokens)
+        held.append(here)
         if running > most:
             most = running
         elif running < least:

@@ -18,14 +18,14 @@ class Prefills:
     """Of one process's own prompts. Instants are in seconds, of a clock that does not go back. `oldest_tokens` are of the
     prompt that waits longest, 0 where none does."""
 
-    __slots__ = ("_began_at", "_left", "_numbers", "_speeds", "_waiting", "oldest_tokens", "tokens_per_s")
+    __slots__ = ("_began_at", "_left", "_numbers", "_oldest", "_speeds", "_waiting", "oldest_tokens", "tokens_per_s")
 
     def __init__(self) -> None:
         self.tokens_per_s = 0.0
         self.oldest_tokens = 0
         self._speeds: deque[float] = deque(maxlen=REMEMBERED)
         self._waiting: OrderedDict[int, tuple[int, int, float]] = OrderedDict()
-        self._numbers = 0
+        self._numbers = self._oldest = 0
         self._left = 0
         self._began_at = 0.0
 
@@ -45,11 +45,11 @@ class Prefills:
         (2000, 4000)
         """
         ahead = tokens + others
+        self._numbers = number = self._numbers + 1
         if not self._waiting:
-            self._began_at, self.oldest_tokens = now, tokens
+            self._began_at, self._oldest, self.oldest_tokens = now, number, tokens
         else:
             ahead += self._left - self.computed(now)
-        self._numbers = number = self._numbers + 1
         self._waiting[number] = tokens, ahead, now
         self._left += tokens
         return number
@@ -57,12 +57,11 @@ class Prefills:
     def go(self, number: int, now: float, *, spoke: bool) -> None:
         """`spoke`: its first token is here, so its wait tells how fast the replica is."""
         waiting = self._waiting
-        is_oldest = number == next(iter(waiting))
         tokens, ahead, came_at = waiting.pop(number)
         self._left -= tokens
-        if is_oldest:
-            self._began_at = now
-            self.oldest_tokens = waiting[next(iter(waiting))][0] if waiting else 0
+        if number == self._oldest:
+            self._began_at, self._oldest = now, next(iter(waiting), 0)
+            self.oldest_tokens = waiting[self._oldest][0] if waiting else 0
         if spoke and ahead >= WORTH_TOKENS and now > came_at:
             self._speeds.append(ahead / (now - came_at))
             self.tokens_per_s = median(self._speeds)

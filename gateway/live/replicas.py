@@ -101,7 +101,7 @@ class Replica:
         own, now = self._own_word(), self.clock()
         if not self.running and self.others.at(now) is NO_WORK:
             return own
-        running, queued, active = self._amounts(own, now, self.computed(now))
+        running, queued, active = self._amounts(own, self.computed(now))
         return msgspec.structs.replace(own, running=running, queued_tokens=queued, active_tokens=active)
 
     def standing(self) -> ReplicaState:
@@ -111,9 +111,9 @@ class Replica:
         kept = self._standing if trust.is_at_ease and not self.lacks else None
         if kept is not None and upstream is not None and upstream.load() is self._stood_by:
             return kept
-        own, now, prefills = self._own_word(), self.clock(), self.prefills
-        done = self.computed(now) if prefills.tokens_per_s else 0
-        running, queued, active = self._amounts(own, now, done)
+        own, prefills = self._own_word(), self.prefills
+        done = self.computed(self.clock()) if prefills.tokens_per_s else 0
+        running, queued, active = self._amounts(own, done)
         rests = "" if trust.is_at_ease or not own.ready else trust.why_out()
         state = ReplicaState(
             replica=self.name,
@@ -142,11 +142,11 @@ class Replica:
         own = self.upstream.load()
         return own if self.with_others is None else self.with_others(own)
 
-    def _amounts(self, own: Load, now: float, done: int) -> tuple[int, int, int]:
+    def _amounts(self, own: Load, done: int) -> tuple[int, int, int]:
         """Requests, tokens that wait and tokens that are read; of those that wait `done` are computed by now."""
         others = self.others.work
         if others is not NO_WORK:
-            others = self.others.at(now)
+            others = self.others.at(self.clock())
         running = own.running - own.others_running
         running = running if running > self.running else self.running
         waiting = own.queued_tokens - own.others_queued_tokens

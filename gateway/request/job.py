@@ -21,6 +21,9 @@ from gateway.shadows.capture import Ear
 from policies.allowance import Allowance
 from policies.decision import Call
 
+LEAST_S = 0.001
+"""For an attempt that begins when the time for all is over: it fails as late, not as impossible."""
+
 
 @dataclass(slots=True)
 class Drive:
@@ -95,14 +98,16 @@ class Drive:
         books = self.books
         books.asked, books.reason = call, self.reason(call)
         counted = prepared.tokens if prepared.exact else 0
-        self.out.attempt(call, {**told(books), **self.affinity.told(prepared)}, counted)
+        headers, lies = told(books), self.affinity.told(prepared)
+        self.out.attempt(call, {**headers, **lies} if lies else headers, counted)
 
     def limits(self) -> TimeLimits:
         """Of an attempt that begins in this instant."""
-        set_, left_s = self.live.policy.resilience, max(0.001, self.total_at - asyncio.get_running_loop().time())
+        set_, left_s = self.live.policy.resilience, self.total_at - asyncio.get_running_loop().time()
+        left_s = left_s if left_s > LEAST_S else LEAST_S
         return TimeLimits(
             connect_s=set_.connect_s,
-            first_content_s=min(set_.first_content_s, left_s),
+            first_content_s=set_.first_content_s if set_.first_content_s < left_s else left_s,
             gap_s=set_.gap_s,
             total_s=left_s,
         )

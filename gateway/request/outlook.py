@@ -54,8 +54,15 @@ class Outlook:
 
     def field(self) -> Field:
         """Who may answer, as things are."""
-        if self._field is None:
-            self._field = self._look()
+        if self._field is not None:
+            return self._field
+        live, world, variants = self._live, self._world, self._variants
+        snapshot = take_snapshot(live, self._prepared, self._seen, world, self._draw)
+        if variants.forced or variants.ramps:
+            snapshot = msgspec.structs.replace(snapshot, experiments=variants.forced, ramps=variants.ramps)
+        if live.policy.resilience.hedge is not None:
+            snapshot = with_ttfts(snapshot, live.policy, self._facts, world.hedges.ttfts)
+        self._field = field_of(self._policy, self._facts, snapshot)
         return self._field
 
     def left_open(self, span: Span) -> tuple[int, ...]:
@@ -65,12 +72,3 @@ class Outlook:
     def forget(self) -> None:
         """Somebody was waited for."""
         self._field = None
-
-    def _look(self) -> Field:
-        live, world, variants = self._live, self._world, self._variants
-        snapshot = take_snapshot(live, self._prepared, self._seen, world, self._draw)
-        if variants.forced or variants.ramps:
-            snapshot = msgspec.structs.replace(snapshot, experiments=variants.forced, ramps=variants.ramps)
-        if live.policy.resilience.hedge is not None:
-            snapshot = with_ttfts(snapshot, live.policy, self._facts, world.hedges.ttfts)
-        return field_of(self._policy, self._facts, snapshot)

@@ -40,9 +40,10 @@ class Runs:
             run = by_first.get(blocks[at])
             if run is None:
                 break
-            size = len(run.keys)
-            if at + size > end or blocks[at + size - 1] != run.keys[-1]:
-                size = common(run.keys, blocks, at)
+            keys = run.keys
+            size = len(keys)
+            if at + size > end or blocks[at + size - 1] != keys[-1]:
+                size = common(keys, blocks, at)
             found.append((run, size))
             at += size
         return found, at

@@ -7,7 +7,6 @@ import msgspec
 from policies.affinity.ring import rank
 from policies.decision import Call
 from policies.offer import Offered
-from policies.policy import Route
 from policies.snapshot import ReplicaState
 from policies.terms.cost import FREE, Rates
 from policies.terms.quality import loss
@@ -50,7 +49,9 @@ def in_order(
     places: list[Place] = []
     for w in weighed:
         offered = w.offered
-        first, lost = preference[offered.place], lost_by(offered, rates, chance)
+        first, lost = preference[offered.place], 0.0
+        if chance is not None and offered.tier >= 0:
+            lost = loss(rates, chance[offered.tier])
         for is_overloaded, microusd, load, _, call in w.stands:
             places.append((first, is_overloaded, microusd + lost, load, len(places), call))
     places.sort()
@@ -75,8 +76,10 @@ def foremost(
     """The model that comes first in that order; None where cost does not tell, so that one has to put all in order."""
     least, first = None, None
     for w in weighed:
-        offered, best = w.offered, w.best
-        place = preference[offered.place], best[0], best[1] + lost_by(offered, rates, chance)
+        offered, (is_overloaded, cost, _, _, _) = w.offered, w.best
+        if chance is not None and offered.tier >= 0:
+            cost += loss(rates, chance[offered.tier])
+        place = preference[offered.place], is_overloaded, cost
         if least is None or place < least:
             least, first = place, offered
         elif place == least:
@@ -84,23 +87,14 @@ def foremost(
     return None if first is None else first.model.name
 
 
-def lost_by(offered: Offered, rates: Rates, chance: Sequence[float] | None) -> float:
-    """What bad answers of it are expected to cost, beside the others of its ladder."""
-    return 0.0 if chance is None or offered.tier < 0 else loss(rates, chance[offered.tier])
-
-
 def first_of(ordered: Sequence[Call], model: str) -> list[Call]:
     """The same order with the replicas of `model` before all others."""
     return sorted(ordered, key=lambda call: call.model != model)
 
 
-def to_be_asked(ordered: list[Call], route: Route) -> list[Call]:
-    """The choice and its fallbacks: as the route lists them, else everyone in order.
-
-    Other replicas of the chosen model come first in either case that the route lists fallbacks: the model was right.
-    """
-    if route.fallback is None:
-        return ordered
+def to_be_asked(ordered: list[Call], fallback: Sequence[str]) -> list[Call]:
+    """The choice and its fallbacks as the route lists them. Other replicas of the chosen model come first: the model was
+    right."""
     chosen = ordered[0].model
-    listed = [chosen, *(model for model in route.fallback if model != chosen)]
+    listed = [chosen, *(model for model in fallback if model != chosen)]
     return [call for model in listed for call in ordered if call.model == model]
