@@ -1,5 +1,7 @@
 """POST /v1/messages/count_tokens: how long a prompt is for the model that would answer. Nothing is generated."""
 
+from contextlib import aclosing
+
 import msgspec
 
 from backends.dialects.anthropic_messages.request import read_to_count
@@ -33,7 +35,7 @@ async def count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: S
     principal, headers = who_asks(gateway, scope)
     request = read_request(await read_body(receive, gateway.limits), gateway.limits, read_to_count)
     request = with_head(request, client_of(scope).head)
-    async with Owner(gateway.live, NullObservation()) as owner:
+    async with aclosing(Owner(gateway.live, NullObservation())) as owner:
         judged = await judge(owner.live, request, principal, headers, gateway.world)
         tokens = await measure(owner.live.arm(judged.decision.assignments), request, judged, principal.salt)
     await send_whole(send, 200, msgspec.json.encode(Counted(tokens)), NO_CACHE)

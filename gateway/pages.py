@@ -1,6 +1,7 @@
 """The small endpoints: health, metrics, and a decision without an answer."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 
 import msgspec
@@ -91,7 +92,7 @@ async def tell_route(gateway: Gateway, dialect: Dialect, scope: Scope, receive: 
     principal, headers = who_asks(gateway, scope)
     request = read_request(await read_body(receive, gateway.limits), gateway.limits, dialect.read)
     request = with_head(request, client_of(scope).head)
-    async with Owner(gateway.live, NullObservation()) as owner:
+    async with aclosing(Owner(gateway.live, NullObservation())) as owner:
         world = replace(gateway.world, itemises=True)
         judged = await judge(owner.live, request, principal, headers, world, fresh_request_id())
         judged = await foreseen(owner.live, request, principal, headers, judged, gateway.budgets)

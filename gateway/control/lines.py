@@ -80,14 +80,19 @@ class Lines:
 
     def saw(self, facts: Facts, estimate: Estimate, decision: Decision) -> None:
         """A request was decided and is going to be answered. Returns at once."""
-        if decision.line is not None and put(self._seen, decision, Decided(facts, estimate, decision)) >= EVERY:
-            self._woken.set()
+        if decision.line is not None:
+            waiting = waiting_at(self._seen, decision)
+            waiting.append(Decided(facts, estimate, decision))
+            if len(waiting) >= EVERY:
+                self._woken.set()
 
     def settled(self, judged: Judged, settlement: Settlement) -> None:
         """One of those is over. What it was charged is known now, escalation and all."""
-        decision, is_billed = settlement.decision, settlement.answered_by is not None and settlement.usage is not None
-        if is_billed and decision is not None and decision.line is not None:
-            put(self._settled, decision, (Decided(judged.facts, judged.estimate, decision), settlement))
+        decision = settlement.decision
+        if decision is None or decision.line is None or settlement.answered_by is None or settlement.usage is None:
+            return
+        waiting = waiting_at(self._settled, decision)
+        waiting.append((Decided(judged.facts, judged.estimate, decision), settlement))
 
     async def follow(self, in_force: Callable[[], Live], observer: Observer) -> None:
         """Redraw lines for as long as the process lives."""
@@ -137,14 +142,13 @@ class Lines:
         return {route: (list(self._seen.pop(route)), list(self._settled.pop(route, ()))) for route in full}
 
 
-def put(kept: dict[str, deque[T]], decision: Decision, one: T) -> int:
-    """How many wait at the decision's place by then; the oldest go."""
+def waiting_at(kept: dict[str, deque[T]], decision: Decision) -> deque[T]:
+    """What waits at the decision's place; of more than a look takes in the oldest go."""
     place = place_of(arm_of(decision.assignments), decision.route) if decision.assignments else decision.route
     waiting = kept.get(place)
     if waiting is None:
         waiting = kept[place] = deque(maxlen=MOST_A_LOOK)
-    waiting.append(one)
-    return len(waiting)
+    return waiting
 
 
 def pause_after(took_s: float, pause_s: float) -> float:

@@ -30,7 +30,7 @@ from gateway.request.reserve import reserve
 from gateway.request.settle import Books
 from gateway.request.told import told
 from gateway.settings import Limits
-from gateway.shadows.capture import Ear, joined
+from gateway.shadows.capture import joined
 from gateway.shadows.errand import Drawn
 from gateway.telemetry.observe import Observation
 from policies.experiments.plan import Experiment
@@ -67,14 +67,21 @@ class ChatEndpoint:
         await self.attend(client_of(scope))
 
     async def attend(self, client: Asker) -> None:
-        headers = client.head.headers
-        observation = self._gateway.observer.begin(headers, METHOD, self._dialect.path)
+        gateway, limits, head = self._gateway, self._limits, client.head
+        observation = gateway.observer.begin(head.headers, METHOD, self._dialect.path)
         books = Books(observation.request_id, self._dialect.name, shows_candidates=self._shows_candidates)
-        visit = Visit(client, headers, observation, books)
+        visit = Visit(client, head.headers, observation, books)
         try:
-            await self._admit(visit)
+            refuse_early(head, limits)
+            principal = gateway.identity.holder(head)
+            books.tenant = principal.tenant
+            gateway.door.enter()
+            try:
+                await self._answer(visit, client.whole_body or await read_body(client.receive, limits), principal)
+            finally:
+                gateway.door.leave()
         except Left:
-            visit.books.client_left()
+            books.client_left()
         except RouterError as error:
             await self._refuse(visit, error)
         except asyncio.CancelledError:
@@ -84,24 +91,6 @@ class ChatEndpoint:
             raise
         finally:
             self._settle(visit)
-
-    async def _admit(self, visit: Visit) -> None:
-        gateway, limits, client, headers = self._gateway, self._limits, visit.client, visit.headers
-        refuse_early(client.head, limits)
-        principal = gateway.identity.holder(client.head)
-        visit.books.tenant = principal.tenant
-        gateway.door.enter()
-        try:
-            body = client.whole_body or await read_body(client.receive, limits)
-            request = read_request(body, limits, self._dialect.read)
-            if request.native is not None:
-                request = with_head(request, client.head)
-            if principal.is_relayed:
-                request = behind_others(request, headers, principal)
-            visit.books.stream = request.stream
-            await self._answer(visit, request, principal)
-        finally:
-            gateway.door.leave()
 
     def _settle(self, visit: Visit) -> None:
         gateway, judged, settlement = self._gateway, visit.judged, visit.books.close()
@@ -116,13 +105,17 @@ class ChatEndpoint:
         if visit.drawn is not None and gateway.shadows is not None:
             gateway.shadows.settled(visit.drawn, settlement)
 
-    async def _answer(self, visit: Visit, request: ChatRequest, principal: Principal) -> None:
-        """From here on the client is watched, and everything taken has an owner."""
+    async def _answer(self, visit: Visit, body: bytes, principal: Principal) -> None:
+        """From the moment in which the request is read the client is watched, and everything taken has an owner."""
+        request = self._read(visit, body, principal)
         out, client = self._egress(visit, request), visit.client
         client.watch()
         try:
-            async with Owner(self._gateway.live, visit.observation) as owner:
+            owner = Owner(self._gateway.live, visit.observation)
+            try:
                 await drive(await self._decide(visit, request, principal, owner, out))
+            finally:
+                await owner.aclose()
         except asyncio.CancelledError:
             if client.left or not out.begun:
                 raise
@@ -132,6 +125,16 @@ class ChatEndpoint:
             out.close()
             client.unwatch()
 
+    def _read(self, visit: Visit, body: bytes, principal: Principal) -> ChatRequest:
+        """Raises RouterError."""
+        request = read_request(body, self._limits, self._dialect.read)
+        if request.native is not None:
+            request = with_head(request, visit.client.head)
+        if principal.is_relayed:
+            request = behind_others(request, visit.headers, principal)
+        visit.books.stream = request.stream
+        return request
+
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
     ) -> Drive:
@@ -139,12 +142,12 @@ class ChatEndpoint:
         gateway, live, books, headers = self._gateway, owner.live, visit.books, visit.headers
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
         judged = await judge(live, request, principal, headers, gateway.world, books.request_id)
-        if live.arm(judged.decision.assignments).policy.budgets:
+        owner.live = arm = live.arm(judged.decision.assignments)
+        if arm.policy.budgets:
             ledger = gateway.budgets
             judged = await reserve(live, request, principal, headers, judged, ledger=ledger, owner=owner, books=books)
+            owner.live = arm = live.arm(judged.decision.assignments)
         visit.judged, visit.experiments = judged, live.policy.experiments
-        arm = live.arm(judged.decision.assignments)
-        owner.answer_by(arm)
         if gateway.shadows is not None:
             visit.drawn = gateway.shadows.drawn(live, visit, request, judged, principal.salt)
         if gateway.decisions is not None:
@@ -154,11 +157,12 @@ class ChatEndpoint:
 
     def _note(self, visit: Visit, judged: Judged, arm: Live) -> None:
         """The books, the conversation, the lines and the trace learn what was decided."""
-        visit.books.decided(judged.decision)
+        decision = judged.decision
+        visit.books.decision, visit.books.reason = decision, decision.reason
         if judged.turn is not None and (past := past_of(arm.policy, judged)) != Past():
             judged.turn.leave(past)
-        self._gateway.lines.saw(judged.facts, judged.estimate, judged.decision)
-        visit.observation.decided(judged.facts, judged.decision, judged.estimate, judged.took_us)
+        self._gateway.lines.saw(judged.facts, judged.estimate, decision)
+        visit.observation.decided(judged.facts, decision, judged.estimate, judged.took_us)
 
     def _job(
         self,
@@ -171,8 +175,9 @@ class ChatEndpoint:
         judged: Judged,
         total_at: float,
     ) -> Drive:
-        live, world, books = owner.live, self._gateway.world, visit.books
-        budget = live.policy.resilience.retry_budget
+        live, world, books, asked, drawn = owner.live, self._gateway.world, visit.books, visit.asked, visit.drawn
+        policy = live.policy
+        budget = policy.resilience.retry_budget
         if budget is not None:
             world.retries.came(budget)
         return Drive(
@@ -184,10 +189,10 @@ class ChatEndpoint:
             owner,
             out,
             books,
-            cascade_of(live.policy, request, judged, world.escalations, books),
+            cascade_of(policy, request, judged, world.escalations, books) if policy.escalations else None,
             total_at,
-            ear=None if visit.asked is None and visit.drawn is None else ear_of(visit),
-            hedges=world.hedges if live.policy.resilience.hedge is not None else None,
+            ear=joined(asked.ear if asked else None, drawn.capture if drawn else None) if asked or drawn else None,
+            hedges=world.hedges if policy.resilience.hedge is not None else None,
             retries=world.retries if budget is not None else None,
         )
 
@@ -212,11 +217,6 @@ class ChatEndpoint:
     async def _tell(self, visit: Visit, error: RouterError) -> None:
         await visit.client.room()
         answer_error(visit.client, error, told(visit.books), self._dialect, visit.books.request_id)
-
-
-def ear_of(visit: Visit) -> Ear | None:
-    """Who hears the answer beside the client."""
-    return joined(visit.asked.ear if visit.asked else None, visit.drawn.capture if visit.drawn else None)
 
 
 def cut_short() -> Draining:

@@ -6,7 +6,7 @@ events that do not speak wait for the next that does, so the end of a stream is 
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -52,18 +52,19 @@ class Egress(Protocol):
         its model counts, 0 where nobody knows."""
         ...
 
-    def take(self, event: Event) -> None:
-        """The next of it; it leaves with the next `flush`, if anything speaks by then."""
+    def take(self, events: Sequence[Event], *, speaks: bool) -> bool:
+        """The next of it. What has come by then leaves where any of these `speaks`. Whether the client has room for more."""
         ...
 
-    def flush(self) -> bool:
-        """Whether the client has room for more; if it has not, `room` waits until it has."""
+    @property
+    def has_room(self) -> bool:
+        """If it has not, `room` waits until it has."""
         ...
 
     async def room(self) -> None: ...
 
-    async def finish(self) -> None:
-        """The answer is whole."""
+    def finish(self) -> None:
+        """The answer is whole, and there is room for the end of it."""
         ...
 
     async def fail(self, error: RouterError) -> None:
@@ -88,7 +89,6 @@ class StreamEgress:
         self._renderer: StreamWriter | None = None
         self._headers: Mapping[str, str] = {}
         self._held: list[bytes] = []
-        self._spoke = False
         self._last_at = 0.0
         self._pulse: asyncio.TimerHandle | None = None
         self.begun_at: float | None = None
@@ -97,6 +97,10 @@ class StreamEgress:
     def begun(self) -> bool:
         return self.begun_at is not None
 
+    @property
+    def has_room(self) -> bool:
+        return self._client.has_room
+
     def attempt(self, call: Call, headers: Mapping[str, str], prompt_tokens: int = 0) -> None:
         request = (
             msgspec.structs.replace(self._request, counted_tokens=prompt_tokens) if prompt_tokens else self._request
@@ -104,37 +108,38 @@ class StreamEgress:
         self._renderer = self._dialect.stream(request, call.model, self._request_id, self._created)
         self._headers = {**STREAM_HEADERS, **self._dialect.headers(self._request_id), **headers}
         self._held.clear()
-        self._spoke = False
 
-    def take(self, event: Event) -> None:
-        renderer = self._renderer
+    def take(self, events: Sequence[Event], *, speaks: bool) -> bool:
+        renderer, held, client = self._renderer, self._held, self._client
         assert renderer is not None
-        data = renderer.render(event)
-        if data:
-            self._held.append(data)
-        if not self._spoke:
-            self._spoke = speaks(event)
-
-    def flush(self) -> bool:
-        if self._spoke:
-            self._write()
-        return self._client.has_room
+        for event in events:
+            data = renderer.render(event)
+            if data:
+                held.append(data)
+        if speaks:
+            if self.begun_at is None:
+                self._begin()
+            self._last_at = time.monotonic()
+            client.write(held[0] if len(held) == 1 else b"".join(held))
+            held.clear()
+        return client.has_room
 
     async def room(self) -> None:
         await self._client.room()
 
-    async def finish(self) -> None:
-        self._held.append(self._rendering.end())
-        await self._end()
+    def finish(self) -> None:
+        self._end(self._rendering.end())
 
     async def fail(self, error: RouterError) -> None:
         body = self._dialect.envelope(error_facts(error, self._request_id))
-        self._held.append(self._rendering.error(body))
+        last = self._rendering.error(body)
+        self.close()
         try:
             async with asyncio.timeout(LAST_WORDS_S):
-                await self._end()
+                await self._client.room()
         except TimeoutError:
             raise Left("The client does not read its answer.") from None
+        self._end(last)
 
     def close(self) -> None:
         if self._pulse is not None:
@@ -144,15 +149,6 @@ class StreamEgress:
     def _rendering(self) -> StreamWriter:
         assert self._renderer is not None
         return self._renderer
-
-    def _write(self, *, more: bool = True) -> None:
-        if self.begun_at is None:
-            self._begin()
-        self._last_at = time.monotonic()
-        data = self._held[0] if len(self._held) == 1 else b"".join(self._held)
-        self._held.clear()
-        self._spoke = False
-        self._client.write(data, more=more)
 
     def _begin(self) -> None:
         self.begun_at = time.perf_counter()
@@ -168,44 +164,48 @@ class StreamEgress:
                 self._client.write(self._dialect.keep_alive)
         self._pulse = asyncio.get_running_loop().call_later(left_s, self._beat)
 
-    async def _end(self) -> None:
+    def _end(self, last: bytes) -> None:
+        if self.begun_at is None:
+            self._begin()
         self.close()
-        if not self._client.has_room:
-            await self._client.room()
-        self._write(more=False)
+        self._client.write(b"".join((*self._held, last)), more=False)
+        self._held.clear()
 
 
-class WholeEgress:
+class WholeEgress(msgspec.Struct, eq=False):
     """An answer in one JSON body. It begins and ends in `finish`, so it never fails half-way."""
 
-    def __init__(self, dialect: Dialect, client: Client, request: ChatRequest, request_id: str) -> None:
-        self._dialect = dialect
-        self._client = client
-        self._request = request
-        self._request_id = request_id
-        self._completion: WholeWriter | None = None
-        self._headers: Mapping[str, str] = {}
-        self.begun_at: float | None = None
+    _dialect: Dialect
+    _client: Client
+    _request: ChatRequest
+    _request_id: str
+    _completion: WholeWriter | None = None
+    _headers: Mapping[str, str] = {}
+    begun_at: float | None = None
 
     @property
     def begun(self) -> bool:
         return self.begun_at is not None
 
+    @property
+    def has_room(self) -> bool:
+        """Nothing leaves before the end."""
+        return True
+
     def attempt(self, call: Call, headers: Mapping[str, str], prompt_tokens: int = 0) -> None:
         self._completion = self._dialect.whole(self._request, call.model, self._request_id, int(time.time()))
         self._headers = {"content-type": JSON, **self._dialect.headers(self._request_id), **headers}
 
-    def take(self, event: Event) -> None:
+    def take(self, events: Sequence[Event], *, speaks: bool) -> bool:
         assert self._completion is not None
-        self._completion.add(event)
-
-    def flush(self) -> bool:
+        for event in events:
+            self._completion.add(event)
         return True
 
     async def room(self) -> None:
-        """Nothing leaves before the end."""
+        """There is."""
 
-    async def finish(self) -> None:
+    def finish(self) -> None:
         assert self._completion is not None
         body = self._completion.body()
         self.begun_at = time.perf_counter()

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Event
@@ -25,8 +26,7 @@ LEAST_S = 0.001
 """For an attempt that begins when the time for all is over: it fails as late, not as impossible."""
 
 
-@dataclass(slots=True)
-class Drive:
+class Drive(msgspec.Struct, eq=False):
     """One request under way: what was decided, who holds what, where the answer goes, and the books. `cascade` is None on a
     route that does not escalate.
 
@@ -46,7 +46,7 @@ class Drive:
     books: Books
     cascade: Cascade | None
     total_at: float
-    failures: list[tuple[Call, UpstreamError]] = field(default_factory=list)
+    failures: list[tuple[Call, UpstreamError]] = []
     head_start: HeadStart | None = None
     ear: Ear | None = None
     hedges: Hedges | None = None
@@ -76,10 +76,11 @@ class Drive:
         return self.stands_in or call
 
     def listeners(self) -> tuple[Callable[[Event], None], ...]:
-        """Who hears what is said from here on, beside the client."""
+        """Who hears what is said from here on, beside the client; what an earlier attempt said is forgotten."""
         follower = self.cascade.follower if self.cascade is not None else None
         if self.ear is None:
             return () if follower is None else (follower.hear,)
+        self.ear.forget()
         return (self.ear.hear,) if follower is None else (follower.hear, self.ear.hear)
 
     def reason(self, call: Call) -> str:
@@ -97,9 +98,10 @@ class Drive:
         """From here on the client may get what `call` says, with this head."""
         books = self.books
         books.asked, books.reason = call, self.reason(call)
-        counted = prepared.tokens if prepared.exact else 0
-        headers, lies = told(books), self.affinity.told(prepared)
-        self.out.attempt(call, {**headers, **lies} if lies else headers, counted)
+        head = told(books)
+        if self.affinity.is_relayed:
+            head = {**head, **self.affinity.told(prepared)}
+        self.out.attempt(call, head, prepared.tokens if prepared.exact else 0)
 
     def limits(self) -> TimeLimits:
         """Of an attempt that begins in this instant."""

@@ -1,6 +1,9 @@
 """What one request holds, and that each thing is given back exactly once, whatever happens."""
 
+from collections.abc import Awaitable
 from typing import Protocol
+
+import msgspec
 
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Usage
@@ -11,50 +14,51 @@ from gateway.telemetry.observe import AttemptObservation, Observation
 from policies.decision import Call
 
 
-class Attempt:
-    """One try: a claim on a replica, an answer under way, and the observation of both."""
+class Attempt(msgspec.Struct, eq=False):
+    """One try: a claim on a replica, an answer under way, and the observation of both. Whoever awaits what `ask` returns leaves
+    it in `answer`, in the instant in which it is here."""
 
-    __slots__ = ("_answer", "_claim", "_observation", "_replica", "_resident_tokens", "_streams", "is_over", "prepared")
+    replica: Replica
+    prepared: Prepared
+    claim: Claim
+    observation: AttemptObservation
+    resident_tokens: int = 0
+    answer: Answer | None = None
+    streams: bool = False
+    is_over: bool = False
 
-    def __init__(
-        self, replica: Replica, prepared: Prepared, observation: AttemptObservation, resident_tokens: int = 0
-    ) -> None:
-        self.prepared = prepared
-        self.is_over = self._streams = False
-        self._replica = replica
-        self._resident_tokens = resident_tokens
-        self._claim = Claim(replica, prepared.tokens, resident_tokens, prepared.blocks)
-        self._observation = observation
-        self._answer: Answer | None = None
-
-    async def start(self, request: ChatRequest, limits: TimeLimits) -> Answer:
-        """Raises UpstreamError."""
-        self._streams = request.stream
+    def ask(self, request: ChatRequest, limits: TimeLimits) -> Awaitable[Answer]:
+        """The answer to come. Awaiting it raises UpstreamError."""
+        self.streams = request.stream
         call = UpstreamCall(
             request=request,
             prepared=self.prepared,
             limits=limits,
-            headers=self._observation.headers,
-            resident_tokens=self._resident_tokens,
+            headers=self.observation.headers,
+            resident_tokens=self.resident_tokens,
         )
-        self._answer = answer = await opened(self._replica).start(call)
+        return opened(self.replica).start(call)
+
+    async def start(self, request: ChatRequest, limits: TimeLimits) -> Answer:
+        """For a task of its own. Raises UpstreamError."""
+        self.answer = answer = await self.ask(request, limits)
         return answer
 
     def spoke(self) -> None:
         """The first content is here."""
-        self._claim.prefilled(at_once=self._streams)
-        self._observation.first_content()
+        self.claim.prefilled(at_once=self.streams)
+        self.observation.first_content()
 
     async def end(self, error_kind: str, usage: Usage | None) -> None:
         """The first word counts: a later one changes nothing."""
         if self.is_over:
             return
         self.is_over = True
-        self._claim.release()
-        self._observation.end(error_kind, usage)
-        if self._answer is not None:
+        self.claim.release()
+        self.observation.end(error_kind, usage)
+        if self.answer is not None:
             try:
-                await self._answer.aclose()
+                await self.answer.aclose()
             except UpstreamError:
                 return
 
@@ -70,7 +74,8 @@ class Reserved(Protocol):
 
 
 class Owner:
-    """A request's hold on the policy in force, on the attempt under way, and on its budgets. Use as `async with`."""
+    """A request's hold on the policy in force, on the attempt under way, and on its budgets: from the moment in which it is
+    made until `aclose`. `live` is the policy in force that was taken, or an arm of it: whose replicas are asked."""
 
     __slots__ = ("_attempt", "_observation", "_reserved", "_taken", "attempts", "live")
 
@@ -80,14 +85,7 @@ class Owner:
         self._attempt: Attempt | None = None
         self._reserved: Reserved | None = None
         self.attempts = 0
-
-    async def __aenter__(self) -> "Owner":
-        self.live.enter()
-        return self
-
-    def answer_by(self, arm: Live) -> None:
-        """The policy in force that was taken, or an arm of it: whose replicas are asked."""
-        self.live = arm
+        live.enter()
 
     def holds(self, reserved: Reserved) -> None:
         """Settled when the request is over, however that comes."""
@@ -98,16 +96,18 @@ class Owner:
         self.attempts += 1
         if self._reserved is not None:
             self._reserved.covers(call)
-        observation = self._observation.attempt(call, self.attempts, resident_tokens)
-        self._attempt = Attempt(self.live.replica(call), prepared, observation, resident_tokens or 0)
-        return self._attempt
+        observation, resident = self._observation.attempt(call, self.attempts, resident_tokens), resident_tokens or 0
+        replica = self.live.replica(call)
+        claim = Claim(replica, prepared.tokens, resident, prepared.blocks)
+        self._attempt = attempt = Attempt(replica, prepared, claim, observation, resident)
+        return attempt
 
     def aside(self, call: Call, prepared: Prepared) -> Attempt:
         """An attempt beside the latest one; whoever takes it ends it."""
         if self._reserved is not None:
             self._reserved.covers_beside(call)
-        observation = self._observation.attempt(call, self.attempts + 1, None)
-        return Attempt(self.live.replica(call), prepared, observation)
+        observation, replica = self._observation.attempt(call, self.attempts + 1, None), self.live.replica(call)
+        return Attempt(replica, prepared, Claim(replica, prepared.tokens, 0, prepared.blocks), observation)
 
     def hedge(self, call: Call, prepared: Prepared) -> Attempt:
         """A racing second try; whoever begins it ends it."""
@@ -125,7 +125,8 @@ class Owner:
         self._attempt = attempt
         return attempt
 
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
+        """Once."""
         try:
             if self._attempt is not None and not self._attempt.is_over:
                 await self._attempt.end("cancelled", None)

@@ -12,8 +12,6 @@ Headers = Mapping[str, str]
 JSON = "application/json"
 REQUEST_ID = "x-turnout-request-id"
 
-PRINTABLE = bytes(range(ord(" "), ord("~") + 1))
-
 
 def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
@@ -70,7 +68,7 @@ def is_one_line(text: str) -> bool:
     >>> is_one_line("p 0.9"), is_one_line("p 0.9\\n"), is_one_line("é")
     (True, False, False)
     """
-    return text.isascii() and not text.encode().translate(None, PRINTABLE)
+    return text.isascii() and text.isprintable()
 
 
 def one_line(text: str) -> str:

@@ -56,24 +56,30 @@ class Tally(msgspec.Struct):
     spoke: bool = False
     reason: End = "stop"
 
-    def see(self, event: Event) -> None:
+    def see(self, event: Event) -> bool:
+        """Whether the event carries content that a user would see."""
         if type(event) is Wire:
             self.pieces += event.speaks
             if event.counted is not None:
                 self.counted = event.counted
             if event.finishes:
                 self.reason = reason_of(event.data)
-        elif type(event) is Whole:
+            return event.speaks
+        if type(event) is Whole:
             self.pieces += 1
             self.reason = event.finish or reason_of(event.body)
-        elif type(event) is Delta:
+            return True
+        if type(event) is Delta:
             self.pieces += len(event.logprobs) or 1
-        elif type(event) is ToolCall:
+            return bool(event.text or event.logprobs)
+        if type(event) is ToolCall:
             self.pieces += 1
-        elif type(event) is Usage:
+            return True
+        if type(event) is Usage:
             self.usage = event
         elif type(event) is Finish:
             self.reason = event.reason
+        return False
 
     @property
     def best_usage(self) -> Usage | None:
@@ -122,8 +128,15 @@ class Books(msgspec.Struct):
     shows_candidates: bool = False
     began_at: float = msgspec.field(default_factory=time.perf_counter)
 
-    def decided(self, decision: Decision) -> None:
-        self.decision, self.reason = decision, decision.reason
+    def tried(self, call: Call, said: Tally, price: Price, attempts: int, spoke_at: float | None) -> None:
+        """What an attempt came to. The last one is the one that counts as the answer."""
+        self.attempts = attempts
+        usage = said.usage or said.best_usage
+        if usage is not None:
+            self.usage, self.price = usage, price
+        self.answered_by, self.end = call, said.reason
+        if spoke_at is not None:
+            self.ttft_ms = (spoke_at - self.began_at) * 1_000
 
     def spoke(self, at: float) -> None:
         """The first content left at this instant; of several attempts only the last one gets so far."""
@@ -162,9 +175,6 @@ class Books(msgspec.Struct):
             + (spend_microusd(self.price, self.usage) if self.usage else 0)
         )
 
-    def elapsed_ms(self) -> float:
-        return (time.perf_counter() - self.began_at) * 1_000
-
     def failed(self, error: RouterError, *, begun: bool) -> None:
         """`begun`: the head had left, so the client saw 200."""
         self.error_code = error.code or error.type
@@ -187,7 +197,7 @@ class Books(msgspec.Struct):
             status=self.status,
             end=self.end,
             attempts=self.attempts,
-            duration_ms=self.elapsed_ms(),
+            duration_ms=(time.perf_counter() - self.began_at) * 1_000,
             ttft_ms=self.ttft_ms,
             decision=self.decision,
             reason=self.reason,

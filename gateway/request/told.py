@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from backends.errors import UpstreamError
-from gateway.request.reply import REQUEST_ID, Headers, is_one_line, safe_headers
+from gateway.request.reply import REQUEST_ID, Headers, safe_headers
 from gateway.request.settle import Books
 from policies.decision import Call, Decision
 
@@ -32,7 +32,8 @@ def told(books: Books) -> Headers:
             headers["x-turnout-experiment"] = variants_of(decision)
         if books.shows_candidates:
             headers["x-turnout-candidates"] = candidates_of(decision)[:LONGEST_CANDIDATES]
-    return headers if is_one_line("".join(headers.values())) else safe_headers(headers)
+    text = "".join(headers.values())
+    return headers if text.isascii() and text.isprintable() else safe_headers(headers)
 
 
 def variants_of(decision: Decision) -> str:

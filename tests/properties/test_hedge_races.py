@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
@@ -104,7 +105,7 @@ async def run(doing: Sequence[Does], *, allowed: bool) -> Ran:
     ran = Ran(track, client, books, None, loop_time())
     out = StreamEgress(OpenAIChat(), client, request, "id", silence_s=60)
     try:
-        async with Owner(live, NullObservation()) as owner:
+        async with aclosing(Owner(live, NullObservation())) as owner:
             judged = await judge(live, request, ANONYMOUS, {}, world)
             cascade = cascade_of(POLICY, request, judged, world.escalations, books)
             total_at = loop_time() + POLICY.resilience.total_s

@@ -72,7 +72,7 @@ class Fleet:
         assert isinstance(call, Call)
         state = next(state for state in snapshot.replicas["m"] if state.replica == call.replica)
         claim = Claim(self.live.replica(call), prepared.tokens, state.resident_tokens, keys)
-        self.affinity.sent(call, prepared)
+        self.affinity.sent(self.live.replica(call), prepared)
         self.under_way.append((call, prepared, state.sent_tokens, claim, is_watched))
         if is_watched:
             self.seen.append((call, snapshot.replicas["m"]))
@@ -85,7 +85,8 @@ class Fleet:
         cached = self._serve(self.caches[call.replica], prepared.blocks)
         claim.prefilled()
         usage = Usage(prompt_tokens=prepared.tokens, completion_tokens=1, cached_tokens=cached * BLOCK_TOKENS)
-        await self.affinity.answered(call, prepared, sent, usage)
+        if (learning := self.affinity.answered(self.live.replica(call), prepared, sent, usage)) is not None:
+            await learning
         claim.release()
         if is_watched:
             self.seen.append(cached)

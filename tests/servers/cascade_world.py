@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -225,9 +226,9 @@ class Stage:
     async def _serve(self, live: Live, request: ChatRequest, came: Came, world: World) -> None:
         egress = StreamEgress(OpenAIChat(), came.client, request, "id", silence_s=60) if request.stream else None
         out = egress or WholeEgress(OpenAIChat(), came.client, request, "id")
-        async with Owner(live, NullObservation()) as owner:
+        async with aclosing(Owner(live, NullObservation())) as owner:
             judged = await judge(live, request, ANONYMOUS, {}, world)
-            came.books.decided(judged.decision)
+            came.books.decision, came.books.reason = judged.decision, judged.decision.reason
             cascade = cascade_of(live.policy, request, judged, world.escalations, came.books)
             total_at = loop_time() + live.policy.resilience.total_s
             affinity = Affinity(live, world.residency)

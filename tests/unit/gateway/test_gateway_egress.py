@@ -10,7 +10,7 @@ from backends.dialects.dialect import Dialect
 from backends.dialects.openai_chat.dialect import OpenAIChat
 from backends.messages import ChatRequest, Delta, Event, Finish, Message, Usage, Wire
 from gateway.errors import Disconnected
-from gateway.request.egress import Egress, StreamEgress, WholeEgress
+from gateway.request.egress import Egress, StreamEgress, WholeEgress, speaks
 from policies.decision import Call
 
 ASKED = ChatRequest(raw=b"", model="auto", messages=(Message(role="user", text="hi"),), stream=True)
@@ -58,8 +58,7 @@ class Client:
 def take(egress: Egress, *events: Event) -> None:
     """As they come, one at a time."""
     for event in events:
-        egress.take(event)
-        egress.flush()
+        egress.take((event,), speaks=speaks(event))
 
 
 @pytest.fixture
@@ -92,7 +91,7 @@ async def test_what_a_replaced_attempt_said_is_forgotten(stream: StreamEgress, c
 
     stream.attempt(SECOND, {"x-turnout-model": "large"})
     take(stream, Delta("hello"))
-    await stream.finish()
+    stream.finish()
 
     assert b"first" not in client.body
     assert client.headers["x-turnout-model"] == "large"
@@ -105,7 +104,7 @@ async def test_the_end_of_a_stream_is_one_write(stream: StreamEgress, client: Cl
     sent = len(client.pieces)
 
     take(stream, Finish("stop"), Usage(1, 1))
-    await stream.finish()
+    stream.finish()
 
     assert len(client.pieces) == sent + 1
     assert client.body.endswith(b"data: [DONE]\n\n")
@@ -135,7 +134,7 @@ async def test_a_sign_of_life_is_sent_in_a_long_silence_and_none_after_the_end(
     take(stream, Delta("a"))
 
     await asyncio.wait_for(client.was_kept_alive_twice.wait(), 5)
-    await stream.finish()
+    stream.finish()
     ended = len(client.pieces)
     await asyncio.sleep(0.05)
 
@@ -149,7 +148,7 @@ async def test_a_whole_answer_leaves_at_once(client: Client) -> None:
     take(whole, Delta("hel"), Delta("lo"), Finish("stop"), Usage(1, 2))
     assert client.pieces == []
 
-    await whole.finish()
+    whole.finish()
 
     assert (len(client.pieces), client.ends) == (1, 1)
     assert b'"content":"hello"' in client.body
