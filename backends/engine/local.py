@@ -21,6 +21,7 @@ from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import Grammars
 from backends.engine.loop import Engine
 from backends.engine.speech import Speech
+from backends.engine.unmet import refuse_unmet
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Message, Sampling, SamplingChoice
 from backends.upstream import GIVES_WAY, Load, Prepared, UpstreamCall
@@ -223,3 +224,4 @@ def _refuse_unsupported(request: ChatRequest) -> None:
         raise UpstreamError("unsupported", request.unmapped.message, sent=False, param=request.unmapped.param)
     if any(message.images for message in request.messages):
         raise UpstreamError("unsupported", "this model reads no images", sent=False, param="messages")
+    refuse_unmet(request)

@@ -107,3 +107,13 @@ async def test_a_call_that_must_come_is_refused_by_name(choice: Any, tmp_path: P
             await client.chat.completions.create(**ASKED, tool_choice=choice)
 
     assert raised.value.param == "tool_choice"
+
+
+async def test_a_tool_that_is_no_function_is_refused_and_not_passed_over(tmp_path: Path) -> None:
+    async with calling([1, 0], tmp_path) as client:
+        with pytest.raises(openai.BadRequestError) as refused:
+            await client.chat.completions.create(
+                **{**ASKED, "tools": [*TOOLS, {"type": "custom", "custom": {"name": "c"}}]}
+            )
+
+    assert refused.value.param == "tools[1].type"

@@ -250,6 +250,10 @@ async def test_a_fault_of_the_engine_comes_after_the_text_before_it(upstream):
         ({"response_format": {"type": "json_schema"}}, "response_format"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"messages": (Message(role="user", text="what is this", images=1),)}, "messages"),
+        ({"raw": b'{"functions":[{"name":"f"}]}'}, "functions"),
+        ({"raw": b'{"function_call":{"name":"f"}}'}, "function_call"),
+        ({"raw": b'{"modalities":["text","audio"]}'}, "modalities"),
+        ({"raw": b'{"web_search_options":{}}'}, "web_search_options"),
     ],
 )
 async def test_what_the_engine_cannot_honour_is_refused_by_its_name(upstream, fields, param):
@@ -260,6 +264,15 @@ async def test_what_the_engine_cannot_honour_is_refused_by_its_name(upstream, fi
         await start(replica, asked)
 
     assert (error.value.kind, error.value.param) == ("unsupported", param)
+
+
+async def test_what_asks_for_nothing_is_refused_by_nobody(upstream):
+    replica = await upstream()
+    idle = b'{"functions":[],"function_call":"none","modalities":["text"],"audio":null,"x":{"web_search_options":{}}}'
+
+    answer = await start(replica, ChatRequest(raw=idle, model="m", messages=request().messages, max_tokens=1))
+
+    assert [event async for event in answer]
 
 
 async def test_a_prompt_that_is_too_long_is_refused_with_the_numbers(upstream):

@@ -3,7 +3,7 @@
 Every optional field may be null. Fields that are not named here travel in the raw body, unread.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -30,11 +30,14 @@ class Part(msgspec.Struct):
 
 
 class Turn(msgspec.Struct):
-    role: Role
+    """`function` and `function_call` are how calls and their results were told before there were tools."""
+
+    role: Role | Literal["function"]
     content: str | list[Part] | None = None
     tool_calls: list[dict[str, Any]] | None = None
     tool_call_id: str | None = None
     name: str | None = None
+    function_call: dict[str, Any] | None = None
 
 
 class StreamOptions(msgspec.Struct):

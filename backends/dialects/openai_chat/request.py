@@ -56,7 +56,7 @@ def _messages(turns: list[Turn]) -> tuple[Message, ...]:
     messages: list[Message] = []
     for turn in turns:
         text = turn.content
-        if type(text) is not str or turn.role == "tool" or turn.tool_calls is not None:
+        if type(text) is not str or turn.role == "tool" or turn.tool_calls is not None or turn.role == "function":
             messages.append(_message(turn, f"messages[{len(messages)}]"))
         elif turn.name is None and turn.tool_call_id is None:
             messages.append(Message(role=turn.role, text=text))
@@ -70,19 +70,20 @@ def _messages(turns: list[Turn]) -> tuple[Message, ...]:
 def _message(turn: Turn, at: str) -> Message:
     if turn.role == "tool" and not turn.tool_call_id:
         raise RequestFault(f"{at}.tool_call_id is required for a message of role tool.", f"{at}.tool_call_id")
-    if turn.content is None and turn.role != "assistant":
+    if turn.content is None and turn.role not in ("assistant", "function"):
         raise RequestFault(f"{at}.content is required for a message of role {turn.role}.", f"{at}.content")
     parts = turn.content if isinstance(turn.content, list) else []
     kinds = [part.type for part in parts]
     images, audio = kinds.count("image_url"), kinds.count("input_audio")
     calls = enumerate(turn.tool_calls or ())
+    older = ({"type": "function", "function": turn.function_call},) if turn.function_call else ()
     return Message(
-        role=turn.role,
+        role="tool" if turn.role == "function" else turn.role,
         text=turn.content if isinstance(turn.content, str) else _joined(parts, f"{at}.content"),
         images=images,
         audio=audio,
         files=len(kinds) - images - audio - kinds.count("text") - kinds.count("refusal"),
-        tool_calls=tuple(_tool_call(call, f"{at}.tool_calls[{index}]") for index, call in calls),
+        tool_calls=(*older, *(_tool_call(call, f"{at}.tool_calls[{index}]") for index, call in calls)),
         tool_call_id=turn.tool_call_id or "",
         name=turn.name or "",
     )

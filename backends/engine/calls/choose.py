@@ -25,6 +25,10 @@ def refuse_tools(request: ChatRequest, speaks: CallFormat | None) -> None:
         return
     if speaks is None:
         raise UpstreamError("unsupported", "this model calls no tools", sent=False, param="tools")
+    for place, tool in enumerate(request.tools):
+        if tool.get("type") != "function":
+            message = "this model calls functions, and no tools of other types"
+            raise UpstreamError("unsupported", message, sent=False, param=f"tools[{place}].type")
     if request.tool_choice != "auto":
         message = "this model calls tools when it sees fit, and cannot be made to"
         raise UpstreamError("unsupported", message, sent=False, param="tool_choice")
