@@ -8,9 +8,10 @@ import numpy as np
 from classifiers import artefact, metrics
 from classifiers.embed_store import EmbedStore, Progress
 from classifiers.heads.inputs import Floats
-from classifiers.measure import Interval, qualities_of
+from classifiers.measure import qualities_of
 from classifiers.outcomes import Outcomes, first_and_last, read_outcomes
 from classifiers.report import Report
+from classifiers.routed import Interval
 from classifiers.score import chances, gain
 from classifiers.train import open_store
 

@@ -1,10 +1,9 @@
 """Measures an artefact on a person's own outcomes, beside every baseline, with bootstrap intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
 from classifiers import artefact, metrics
 from classifiers.artefact import Artefact
@@ -15,45 +14,27 @@ from classifiers.embed_store import Progress
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.outcomes import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.report import Report
+from classifiers.routed import Interval, Router, constant, interval, resampled, routed
 from classifiers.score import as_served, gain, known_inputs
 from classifiers.stages import static_inputs
 from classifiers.tiered import Tiered, gains_of, measure_tiered
 from classifiers.train import open_store
 
-SHARES = (0.2, 0.4, 0.6)
-QUALITIES = (0.95, 0.98)
 COLUMNS = (
     "router", "APGR", "95 %", "CPT50", "CPT80", "AUC", "at 40%", "for 95%",
 )  # fmt: skip
+_ALWAYS = {"always small": 0.0, "always large": 1.0}
 _LEGEND = (
     "at 40%: mean quality when this share of prompts goes to large; for 95%: share of prompts that must go to large "
     "to reach this part of its quality"
 )
 
-Interval = tuple[float, float]
-
-
-class Router(msgspec.Struct, frozen=True, kw_only=True):
-    """How one order of the prompts routes. Intervals: 95 % percentile bootstrap over prompts.
-
-    `auc` is P(a prompt on which the large model gains is ranked above one on which it doesn't).
-    `quality_at` maps a share of large calls to mean quality; `share_for` a part of the large model's quality to the
-    smallest share of large calls that reaches it, None where no share does. Without an order there is quality alone.
-    """
-
-    quality_at: Mapping[str, float]
-    share_for: Mapping[str, float | None]
-    apgr: float | None = None
-    apgr_95: Interval | None = None
-    cpt50: float | None = None
-    cpt50_95: Interval | None = None
-    cpt80: float | None = None
-    cpt80_95: Interval | None = None
-    auc: float | None = None
-
 
 class Chances(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the chances of one model can be believed: 15 bins of equal mass; mean squared error; mean of both."""
+    """How far the chances of one model can be believed: 15 bins of equal mass; mean squared error; mean of both.
+
+    The noise of a resample adds to its ECE, so that the interval of a small one may begin above it.
+    """
 
     ece: float
     ece_95: Interval
@@ -116,14 +97,15 @@ def measure(
     pair = quality[:, first], quality[:, last]
     orders: dict[str, Floats | None] = {"turnout": gain(p_good, opened.manifest.heads)}
     for name, order in BASELINES.items():
-        orders[name] = None if name.startswith("always") else order(texts)
+        orders[name] = None if name in _ALWAYS else order(texts)
     orders["oracle"] = pair[1] - pair[0]
+    draws = resampled(len(outcomes), resamples)
     routers = {
-        name: _constant(name, *pair) if order is None else _router(order, *pair, resamples)
+        name: constant(_ALWAYS[name], *pair, draws) if order is None else routed(order, *pair, draws)
         for name, order in orders.items()
     }
     believable = {model: (p_good[:, at], quality[:, at]) for at, model in enumerate(opened.manifest.heads)}
-    believed = {model: _chances(*of_model, resamples) for model, of_model in believable.items()}
+    believed = {model: _chances(*of_model, draws) for model, of_model in believable.items()}
     return Measured(
         artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=coverage(opened, texts, inputs),
         familiar_level=promised(opened), quick=_quick(opened, texts, inputs, whole, pair),
@@ -156,62 +138,16 @@ def _curves(
     )
 
 
-def _router(order: Floats, small: Floats, large: Floats, resamples: int) -> Router:
-    found: dict[str, Callable[[metrics.Rows], float]] = {
-        "apgr": lambda rows: metrics.apgr(order[rows], small[rows], large[rows]),
-        "cpt50": lambda rows: metrics.cpt(order[rows], small[rows], large[rows], 0.5),
-        "cpt80": lambda rows: metrics.cpt(order[rows], small[rows], large[rows], 0.8),
-    }
-    every = np.arange(len(order))
-    draws = [rows for rows in _draws(len(order), resamples) if large[rows].mean() > small[rows].mean()]
-    values = {name: statistic(every) for name, statistic in found.items()}
-    spans = {f"{name}_95": _interval(statistic, draws) for name, statistic in found.items()}
-    curve = metrics.deferral_curve(order, small, large)
-    return msgspec.convert(
-        {**values, **spans, "auc": metrics.auc(order, large > small), **_at_targets(curve, large)}, type=Router
-    )
-
-
-def _at_targets(curve: metrics.Curve, large: Floats) -> dict[str, object]:
-    return {
-        "quality_at": {f"{share:g}": float(np.interp(share, curve.share, curve.quality)) for share in SHARES},
-        "share_for": {f"{part:g}": metrics.share_for(part * float(large.mean()), curve) for part in QUALITIES},
-    }
-
-
-def _constant(name: str, small: Floats, large: Floats) -> Router:
-    quality = large if name == "always large" else small
-    mean = float(quality.mean())
-    share = 1.0 if name == "always large" else 0.0
-    return Router(
-        quality_at={f"{at:g}": mean for at in SHARES},
-        share_for={f"{part:g}": share if mean >= part * large.mean() else None for part in QUALITIES},
-    )
-
-
-def _chances(p_good: Floats, quality: Floats, resamples: int) -> Chances:
-    draws = _draws(len(p_good), resamples)
+def _chances(p_good: Floats, quality: Floats, draws: Sequence[metrics.Rows]) -> Chances:
+    drawn = [(p_good[rows], quality[rows]) for rows in draws]
     return Chances(
         ece=metrics.ece(p_good, quality),
-        ece_95=_interval(lambda rows: metrics.ece(p_good[rows], quality[rows]), draws),
+        ece_95=interval([metrics.ece(*one) for one in drawn]),
         brier=metrics.brier(p_good, quality),
-        brier_95=_interval(lambda rows: metrics.brier(p_good[rows], quality[rows]), draws),
+        brier_95=interval([metrics.brier(*one) for one in drawn]),
         predicted=float(p_good.mean()),
         observed=float(quality.mean()),
     )
-
-
-def _draws(size: int, resamples: int) -> list[metrics.Rows]:
-    draw = np.random.default_rng(0)
-    return [draw.integers(0, size, size) for _ in range(resamples)]
-
-
-def _interval(statistic: Callable[[metrics.Rows], float], draws: Sequence[metrics.Rows]) -> Interval:
-    """95 % percentile bootstrap; (nan, nan) without resamples."""
-    if not draws:
-        return float("nan"), float("nan")
-    low, high = np.percentile([statistic(rows) for rows in draws], [2.5, 97.5])
-    return float(low), float(high)
 
 
 def _quick(

@@ -39,15 +39,26 @@ def apgr(score: Floats, q_small: Floats, q_large: Floats) -> float:
     >>> q = np.array([0.0, 1.0]); apgr(np.array([1.0, 0.0]), q, np.ones(2))
     0.75
     """
-    gap = _gap(q_small, q_large)
-    curve = deferral_curve(score, q_small, q_large)
-    return float((np.trapezoid(curve.quality, curve.share) - q_small.mean()) / gap)
+    _gap(q_small, q_large)
+    return apgr_of(deferral_curve(score, q_small, q_large))
+
+
+def apgr_of(curve: Curve) -> float:
+    """The same of a curve whose last quality is above its first."""
+    small, large = curve.quality[0], curve.quality[-1]
+    return float((np.trapezoid(curve.quality, curve.share) - small) / (large - small))
 
 
 def cpt(score: Floats, q_small: Floats, q_large: Floats, recovered: float) -> float:
     """Call-performance threshold: the smallest share of large calls that recovers this part of the gap (0..1)."""
-    target = float(q_small.mean()) + recovered * _gap(q_small, q_large)
-    share = share_for(target, deferral_curve(score, q_small, q_large))
+    _gap(q_small, q_large)
+    return cpt_of(deferral_curve(score, q_small, q_large), recovered)
+
+
+def cpt_of(curve: Curve, recovered: float) -> float:
+    """The same of a curve whose last quality is above its first."""
+    small, large = float(curve.quality[0]), float(curve.quality[-1])
+    share = share_for(small + recovered * (large - small), curve)
     return 1.0 if share is None else share
 
 

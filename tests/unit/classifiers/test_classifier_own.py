@@ -4,6 +4,7 @@ import csv
 import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from classifiers.encoder import DEFAULT_NAME
 from classifiers.measure import measure
 from classifiers.outcomes import OutcomesRefused
 from classifiers.recalibrate import recalibrate
+from classifiers.routed import constant, resampled, routed
 from classifiers.score import score
 from classifiers.train_own import train_own
 
@@ -107,6 +109,31 @@ def test_a_measure_holds_every_router_and_the_best_is_the_oracle(own: Path, cach
     assert len(measured.report().rows) == 6
     assert set(measured.curves.deferral) == {"turnout", "random", "length", "oracle"}
     assert sum(measured.curves.reliability["small"].prompts) == ROWS
+
+
+def test_every_number_of_every_router_has_an_interval_around_it(own: Path, cache: Path, test_csv: Path):
+    measured = measure(own, test_csv, cache_dir=cache, resamples=60)
+
+    for name, router in json.loads(msgspec.json.encode(measured.routers)).items():
+        for measure_of in ("apgr", "cpt50", "cpt80", "auc"):
+            value, span = router[measure_of], router[f"{measure_of}_95"]
+            assert span is None if name.startswith("always") else span[0] <= value <= span[1], (name, measure_of)
+        for measure_of in ("quality_at", "share_for"):
+            spans = router[f"{measure_of}_95"]
+            for at, value in router[measure_of].items():
+                low, high = spans[at]
+                assert value is None or (low <= value and (high is None or value <= high)), (name, measure_of, at)
+
+
+def test_a_part_of_the_quality_that_is_reached_in_some_draws_alone_has_an_open_bound():
+    order, large = np.arange(40.0), (np.arange(40) % 2).astype(float)
+    small = np.where(np.arange(40) < 38, large, 0.0)
+
+    router = constant(0.0, small, large, resampled(40, 200))
+
+    assert router.share_for["0.95"] == 0.0
+    assert router.share_for_95["0.95"] == (0.0, None)
+    assert routed(order, small, large, resampled(40, 200)).auc_95 is not None
 
 
 def test_an_artefact_is_no_better_than_itself(own: Path, cache: Path, test_csv: Path):
