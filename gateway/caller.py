@@ -24,13 +24,14 @@ class Line(Protocol):
     """The connection that a request came on."""
 
     transport: asyncio.Transport
+    is_deaf: bool
 
     def opening(self, status: int) -> bytes:
         """The first lines of an answer: its status, and what every answer carries."""
         ...
 
     def listen(self) -> None:
-        """Read on, where reading was held up."""
+        """Read on, where reading is held up: it `is_deaf`."""
         ...
 
     async def room(self) -> None:
@@ -104,7 +105,8 @@ class Caller:
 
     def watch(self) -> None:
         self._is_watched = True
-        self._line.listen()
+        if self._line.is_deaf:
+            self._line.listen()
         if self.disconnected:
             self._cancel()
 

@@ -7,7 +7,6 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -22,6 +21,7 @@ from gateway.deadline import NEVER, Deadline
 from gateway.endpoints import NO_ENDPOINTS, Attend, Endpoints
 from gateway.errors import BadRequest, RouterError, SlowRequest
 from gateway.openings import Openings
+from gateway.parting import UNHEARD_BYTES, Parting
 from gateway.reader import Reader
 from gateway.request.head import Head
 from gateway.request.unasked import as_bytes, turn_away
@@ -35,9 +35,6 @@ MOST_WAITING = 256
 
 AHEAD_BYTES = 65_536
 """Of a body, what is read before anybody asks for it."""
-
-UNHEARD_BYTES = 67_108_864
-"""Behind our last words, what a client may go on sending; twice the largest body that is taken by default."""
 
 REST_S = 75.0
 """How long a connection may say nothing between two requests."""
@@ -62,15 +59,13 @@ class BoundedProtocol(asyncio.Protocol):
         "_deadline",
         "_has_room",
         "_is_crowd",
-        "_is_deaf",
-        "_is_leaving",
-        "_patience_bytes",
+        "_parting",
         "_reader",
         "_reading",
         "_rests",
         "_state",
-        "_unsent",
         "_waiting",
+        "is_deaf",
         "is_full",
         "loop",
         "transport",
@@ -96,9 +91,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._reading: Caller | None = None
         self._answering: Caller | None = None
         self._has_room: asyncio.Event | None = None
-        self._unsent = 0
-        self._patience_bytes = UNHEARD_BYTES
-        self._is_crowd = self._is_deaf = self._is_leaving = self.is_full = self._rests = False
+        self._parting: Parting | None = None
+        self._is_crowd = self.is_deaf = self.is_full = self._rests = False
 
     # The connection: what the transport and the server say of it
 
@@ -112,8 +106,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._deadline.within(self.limits.head_read_s)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_leaving:
-            return self._throw_away(data)
+        if self._parting is not None:
+            return self._parting.heard(data)
         reader = self._reader
         try:
             reader.feed(data)
@@ -122,7 +116,7 @@ class BoundedProtocol(asyncio.Protocol):
         if reader.head_bytes and reader.awaits_head:
             self._await_rest_of_head(reader.head_bytes)
         elif reader.unsaid and reader.unsaid > self._most_of_head:
-            self._drop()
+            self._part(heard_out=False)
 
     @property
     def _most_of_head(self) -> int:
@@ -130,7 +124,7 @@ class BoundedProtocol(asyncio.Protocol):
 
     def _await_rest_of_head(self, came: int) -> None:
         if came > self._most_of_head:
-            self._drop()
+            self._part(heard_out=False)
         elif self._rests or self._deadline.due == NEVER:
             self._rests = False
             self._deadline.within(self.limits.head_read_s)
@@ -139,7 +133,7 @@ class BoundedProtocol(asyncio.Protocol):
         self._state.connections.discard(self)
         self._deadline.close()
         self._waiting.clear()
-        self._is_deaf = False
+        self.is_deaf = False
         caller, self._answering, self._reading = self._answering, None, None
         if caller is not None:
             caller.gone()
@@ -155,33 +149,16 @@ class BoundedProtocol(asyncio.Protocol):
             latest.keep_alive = False
 
     def close(self) -> None:
-        """No more is said. Who is still saying something would lose our last words to a reset if we stopped listening, so it is
-        heard out, within bounds (RFC 9112 section 9.6)."""
-        if self._is_leaving or self.transport.is_closing():
-            return
-        if (self._reader.is_quiet and not self._waiting) or not self.transport.can_write_eof():
-            self._drop()
-        else:
+        """No more is said."""
+        self._part(heard_out=bool(self._waiting) or not self._reader.is_quiet)
+
+    def _part(self, *, heard_out: bool, patience_bytes: int = UNHEARD_BYTES) -> None:
+        transport, wait_s = self.transport, self.limits.body_read_s
+        if self._parting is None and not transport.is_closing():
             self.listen()
-            self._leave()
-            with contextlib.suppress(OSError):  # asyncio's own says so where the client has left already
-                self.transport.write_eof()
-
-    def _drop(self) -> None:
-        """What was written is sent, and nothing is heard any more."""
-        self.transport.close()
-        self._leave()
-
-    def _leave(self) -> None:
-        """Who does not take what was written, or does not end for long, is hung up on."""
-        self._is_leaving = True
-        self._unsent = self.transport.get_write_buffer_size()
-        self._deadline.within(self.limits.body_read_s)
-
-    def _throw_away(self, data: bytes) -> None:
-        self._patience_bytes -= len(data)
-        if self._patience_bytes < 0:
-            self.transport.abort()
+            self._parting = Parting(
+                transport, self._deadline, heard_out=heard_out, wait_s=wait_s, patience_bytes=patience_bytes
+            )
 
     def pause_writing(self) -> None:
         """More was written than the client has read."""
@@ -198,13 +175,18 @@ class BoundedProtocol(asyncio.Protocol):
 
     # A request
 
-    def asked(self, head: Head, *, keep_alive: bool) -> None:
+    def asked(self, head: Head, *, keep_alive: bool, body: bytes | None = None) -> None:
         if len(self._waiting) >= MOST_WAITING:
             raise ValueError("more requests than are read before they are answered")
         caller = Caller(self, head, keep_alive)
         attend = self._attend_by(caller)
-        self._reading, self._rests = caller, False
+        self._rests = False
         self._deadline.due = NEVER
+        if body is None:
+            self._reading = caller
+        else:
+            caller.parts.append(body)
+            caller.more_body = False
         if self._answering is None:
             self._start(caller, attend)
         else:
@@ -271,9 +253,9 @@ class BoundedProtocol(asyncio.Protocol):
         """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
         self._answering = None
         self._state.total_requests += 1
-        if self._is_leaving or self.transport.is_closing():
+        if self._parting is not None or self.transport.is_closing():
             return
-        if self._is_deaf:
+        if self.is_deaf:
             self.listen()
         if self._waiting:
             self._start(*self._waiting.pop(0))
@@ -294,13 +276,13 @@ class BoundedProtocol(asyncio.Protocol):
             await self._has_room.wait()
 
     def listen(self) -> None:
-        if self._is_deaf:
-            self._is_deaf = False
+        if self.is_deaf:
+            self.is_deaf = False
             self.transport.resume_reading()
 
     def _stop_reading(self) -> None:
-        if not self._is_deaf:
-            self._is_deaf = True
+        if not self.is_deaf:
+            self.is_deaf = True
             self.transport.pause_reading()
 
     # What is no request
@@ -309,35 +291,36 @@ class BoundedProtocol(asyncio.Protocol):
         """What came is no HTTP. A whole request before it is still owed its answer, and is the last one here."""
         caller = self._answering
         if self._waiting:
-            self._drop()
+            self._part(heard_out=False)
         elif caller is None:
-            self._hang_up(BadRequest("What came is not a request of HTTP/1.1."))
+            self._refuse(BadRequest("What came is not a request of HTTP/1.1."))
+            self.close()
         elif self._reading is not None:
-            unframed = BadRequest("The body is not framed as the head says.")
-            self._hang_up(None if caller.begun else unframed)
+            if not caller.begun:
+                self._refuse(BadRequest("The body is not framed as the head says."))
+            self.close()
             caller.gone()
         else:
             caller.keep_alive = False
 
     def _late(self) -> None:
         """Who said nothing is told nothing. What follows a request, say the line end of an old client, may wait for its
-        answer. Who does not take what is left of one is waited for as long as it takes some."""
-        if self._is_leaving:
-            self._leave() if self.transport.get_write_buffer_size() < self._unsent else self.transport.abort()
+        answer."""
+        if self._parting is not None:
+            self._parting.late()
         elif self._reader.awaits_head and self._answering is not None:
             self._deadline.within(self.limits.head_read_s)
         elif self._reader.awaits_head and self._reader.head_bytes:
             within = f"{self.limits.head_read_s:g} s"
-            self._patience_bytes = self._most_of_head
-            self._hang_up(SlowRequest(f"The head of the request did not arrive within {within}."))
+            self._refuse(SlowRequest(f"The head of the request did not arrive within {within}."))
+            self._part(heard_out=True, patience_bytes=self._most_of_head)
         else:
-            self._hang_up()
+            self.close()
 
-    def _hang_up(self, error: RouterError | None = None) -> None:
-        if error is not None and not self._is_leaving and not self.transport.is_closing():
+    def _refuse(self, error: RouterError) -> None:
+        if self._parting is None and not self.transport.is_closing():
             target = self._reader.target if self._reading is None else self._reading.head.target
             self.transport.write(as_bytes(error, target))
-        self.close()
 
 
 def bounded_by(limits: Limits, endpoints: Endpoints = NO_ENDPOINTS) -> type[BoundedProtocol]:

@@ -32,9 +32,10 @@ TRIES = 4
 class Hears(Protocol):
     """Who wants to know of requests."""
 
-    def asked(self, head: Head, *, keep_alive: bool) -> None:
-        """The head of the next request. `keep_alive`: another one may follow it. What this raises becomes
-        `httptools.HttpParserError`, and nothing is read any more."""
+    def asked(self, head: Head, *, keep_alive: bool, body: bytes | None = None) -> None:
+        """The head of the next request, and its `body` where all of that came with it; else that is `said` and `ended`.
+        `keep_alive`: another one may follow it. What this raises becomes `httptools.HttpParserError`, and nothing is read any
+        more."""
         ...
 
     def said(self, data: bytes) -> None:
@@ -73,9 +74,12 @@ class Reader:
     def feed(self, data: bytes) -> None:
         """Raises `httptools.HttpParserError` for what is no HTTP, after all requests before it."""
         if self._owed:
-            self._go_on(data)
-        elif self._repeat is None or not self.awaits_head or not self._tell_again(self._repeat, data):
-            self._parse(data)
+            return self._go_on(data)
+        if self._repeat is not None and self.awaits_head:
+            found = self._repeat.found_in(data)
+            if found is not None:
+                return self._tell_again(*found)
+        return self._parse(data)
 
     @property
     def is_quiet(self) -> bool:
@@ -88,37 +92,27 @@ class Reader:
 
     # What reads as the head before
 
-    def _tell_again(self, repeat: Repeat, data: bytes) -> bool:
-        """Whether `data` is such a head and its body, or a part of it, with nothing behind it."""
-        found = repeat.found_in(data)
-        if found is None:
-            return False
-        head, body, self._owed = found
+    def _tell_again(self, head: Head, body: bytes, owed: int) -> None:
         self._unused = 0
-        self.awaits_head, self.target = False, head.target
         try:
-            self._hears.asked(head, keep_alive=True)
+            self._hears.asked(head, keep_alive=True, body=None if owed else body)
         except Exception:
-            self._owed, self._repeat = 0, None
+            self._repeat = None
             self._parser.feed_data(NO_REQUEST)
-        if body:
-            self._hears.said(body)
-        if not self._owed:
-            self._end_again()
-        return True
+        if owed:
+            self.awaits_head, self.target, self._owed = False, head.target, owed
+            if body:
+                self._hears.said(body)
 
     def _go_on(self, data: bytes) -> None:
         body, rest = data[: self._owed], data[self._owed :]
         self._owed -= len(body)
         self._hears.said(body)
         if not self._owed:
-            self._end_again()
+            self.awaits_head, self.target = True, b""
+            self._hears.ended()
         if rest:
             self.feed(rest)
-
-    def _end_again(self) -> None:
-        self.awaits_head, self.target = True, b""
-        self._hears.ended()
 
     # Everything else
 

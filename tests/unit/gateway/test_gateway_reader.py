@@ -28,10 +28,11 @@ class Heard:
         self.bodies: list[bytes] = []
         self.ends = 0
 
-    def asked(self, head: Head, *, keep_alive: bool) -> None:
+    def asked(self, head: Head, *, keep_alive: bool, body: bytes | None = None) -> None:
         self.heads.append(head)
         self.keeps.append(keep_alive)
-        self.bodies.append(b"")
+        self.bodies.append(body or b"")
+        self.ends += body is not None
 
     def said(self, data: bytes) -> None:
         self.bodies[-1] += data

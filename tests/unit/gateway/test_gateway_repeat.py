@@ -58,11 +58,13 @@ class Listener:
         self.heard: Heard = []
         self._left = most
 
-    def asked(self, head: Head, *, keep_alive: bool) -> None:
+    def asked(self, head: Head, *, keep_alive: bool, body: bytes | None = None) -> None:
         self.heard.append((head, keep_alive))
         self._left -= 1
         if self._left < 0:
             raise ValueError("no more")
+        if body is not None:
+            self.heard += [body, None] if body else [None]
 
     def said(self, data: bytes) -> None:
         before = self.heard[-1]
