@@ -1,12 +1,11 @@
 """What is reckoned of the prompt of one request, each once: by one walk over its messages, and what others add."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
-    from backends.messages import Message
+    from backends.messages import ChatRequest
 
 LONG_CHARS = 4_096
 """Texts above this are counted once, and remembered."""
@@ -34,23 +33,31 @@ class Measures(msgspec.Struct):
     tools: bytes | None = None
 
 
-def measured(messages: "Sequence[Message]") -> Measures:
-    texts: list[str] = []
-    asked: list[str] = []
-    of_users = opening = answered = count = 0
-    is_plain = True
-    for turn in messages:
-        count += 1
-        role, text = turn.role, turn.text
-        texts.append(text)
-        if role == "user":
-            of_users += 1
-            if not opening:
-                opening = count
-            if text:
-                asked.append(text)
-        elif role == "assistant":
-            answered = count
-        if is_plain and (turn.images or turn.audio or turn.files or turn.tokens or turn.tool_calls or role == "tool"):
-            is_plain = False
-    return Measures(texts, asked, of_users, opening or count, answered, max(map(len, texts), default=0), is_plain)
+class Measured:
+    """Keeps the measures of a request in the request from the first look on."""
+
+    def __get__(self, request: "ChatRequest", kind: "type[ChatRequest]") -> Measures:
+        texts: list[str] = []
+        asked: list[str] = []
+        of_users = opening = answered = count = 0
+        is_plain = True
+        for turn in request.messages:
+            count += 1
+            role, text = turn.role, turn.text
+            texts.append(text)
+            if role == "user":
+                of_users += 1
+                if not opening:
+                    opening = count
+                if text:
+                    asked.append(text)
+            elif role == "assistant":
+                answered = count
+            if is_plain and (
+                turn.images or turn.audio or turn.files or turn.tokens or turn.tool_calls or role == "tool"
+            ):
+                is_plain = False
+        longest = max(map(len, texts), default=0)
+        found = Measures(texts, asked, of_users, opening or count, answered, longest, is_plain)
+        request.__dict__["measures"] = found
+        return found

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from backends.measures import Measures, measured
+from backends.measures import Measured
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
@@ -85,14 +85,6 @@ class Native(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""
 
 
-class _Measured:
-    """Keeps the measures of a request in the request from the first look on."""
-
-    def __get__(self, request: "ChatRequest", kind: type["ChatRequest"]) -> Measures:
-        measures = request.__dict__["measures"] = measured(request.messages)
-        return measures
-
-
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A request to continue a conversation, with its body in Chat Completions (`raw`), which may be forwarded unread.
 
@@ -125,7 +117,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     counted_tokens: int = 0
     gives_way: bool = False
 
-    measures: ClassVar[_Measured] = _Measured()
+    measures: ClassVar[Measured] = Measured()
     """Of this very request: what is made of it by replacing fields is measured anew."""
 
 

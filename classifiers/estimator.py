@@ -122,9 +122,9 @@ class Estimator:
         unclear = tuple(unsettled(glance.span))
         if not unclear:
             return self._estimate(glance.likely, started, "quick", glance)
-        asked, rows = glance.heard
+        asked, rows, stage = glance.heard
         if unclear == asked:
-            return self._estimate(rows, started, _stage(unclear, keys), glance)
+            return self._estimate(rows, started, stage, glance)
         return self._ask(keys, turns, unclear, glance, started)
 
     def _ask(
@@ -182,14 +182,14 @@ class Estimator:
         """`found` of the turns that are read; `reason` is why there is no estimate."""
         known = [scored for scored in found if scored is not None]
         reason = reason or ("forgotten too soon" if len(known) < len(found) else "")
-        stage = _stage(asked.unclear, asked.keys)
+        stage: Stage = "full" if len(asked.keys) - 1 in asked.unclear else "quick"
         if not reason and stage == "full":
             reason = known[-1].doubt
         if reason:
             return self._abstains(reason, asked.started)
         rows = self._rows(asked, known)
         if asked.glance is not None:
-            asked.glance.heard = asked.unclear, rows
+            asked.glance.heard = asked.unclear, rows, stage
         return self._estimate(rows, asked.started, stage, asked.glance)
 
     def _abstains(self, reason: str, started: float) -> Estimate:
@@ -226,11 +226,6 @@ def keys_of(question: Question) -> list[bytes]:
     if not question.names:
         return list(map(name_of, question.turns))
     return [name or name_of(turn) for name, turn in zip(question.names, question.turns, strict=True)]
-
-
-def _stage(unclear: Places, keys: Sequence[bytes]) -> Stage:
-    """Whether the encoder spoke of the conversation as it stands."""
-    return "full" if len(keys) - 1 in unclear else "quick"
 
 
 def open_estimator(artefact: Path | None = None, embedder: str | None = None) -> Estimator:

@@ -16,7 +16,7 @@ from classifiers.readings import lower, readings
 from classifiers.static import StaticEmbedder
 from classifiers.text import cut_of
 from classifiers.turns import Chances, prefixes
-from policies.estimates import Ends, Estimate, Span
+from policies.estimates import Ends, Estimate, Span, Stage
 
 REMEMBERED_CONVERSATIONS = 2_048
 """As they stood when they were looked at: 3 MB when full of short ones."""
@@ -36,12 +36,12 @@ Rows = tuple[Mapping[str, float], ...]
 
 class Glance(msgspec.Struct):
     """A conversation by its turns: what is likely for each prefix of it, and the estimate at both ends. `heard` is what came of
-    it when the encoder was last asked: of which prefixes, and the chances with its own."""
+    it when the encoder was last asked: of which prefixes, the chances with its own, and whether it spoke of the newest."""
 
     likely: Rows
     span: Span
     ends: Ends
-    heard: tuple[tuple[int, ...], Rows] = ((), ())
+    heard: tuple[tuple[int, ...], Rows, Stage] = ((), (), "")
 
 
 class Glances:

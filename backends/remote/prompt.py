@@ -61,34 +61,13 @@ def estimate_prompt(request: ChatRequest, salt: bytes = b"") -> int:
     """Tokens of the whole prompt, with what a chat template adds around each turn. `salt` is the tenant's."""
     measures = request.measures
     if measures.tokens is None:
-        measures.tokens = _estimated(request, 0, salt)
+        measures.tokens = estimate_newest(request, 0, salt)
     return measures.tokens
 
 
 def estimate_newest(request: ChatRequest, since: int, salt: bytes) -> int:
-    """The same of the messages from number `since` on, as if they were all."""
-    return _estimated(request, since, salt)
-
-
-def imprint_of(request: ChatRequest, place: int) -> bytes:
-    """Of the text of a message, which is reckoned once for a request."""
-    known = request.measures.imprints
-    found = known.get(place)
-    if found is None:
-        found = known[place] = imprint(request.messages[place].text)
-    return found
-
-
-def tools_of(request: ChatRequest) -> bytes:
-    """The tools as JSON, in an order that does not hang on the client's; written once for a request."""
-    measures = request.measures
-    if measures.tools is None:
-        measures.tools = encode(request.tools, order="sorted")
-    return measures.tools
-
-
-def _estimated(request: ChatRequest, since: int, salt: bytes) -> int:
-    """Texts are counted as lines of one; long ones apart, so that they need not be counted again."""
+    """The same of the messages from number `since` on, as if they were all. Texts are counted as lines of one; long ones apart,
+    so that they need not be counted again."""
     measures = request.measures
     texts = measures.texts[since:] if since else measures.texts
     long: Sequence[int] = ()
@@ -106,6 +85,23 @@ def _estimated(request: ChatRequest, since: int, salt: bytes) -> int:
         lower, spaces, upper, digits, multibyte, others = map(sum, zip(*parts, strict=True))
         kinds = lower, spaces, upper, digits, multibyte, others + min(len(long), turns - 1)
     return _tokens(kinds) + extra + TOKENS_PER_TURN * (turns + 1)
+
+
+def imprint_of(request: ChatRequest, place: int) -> bytes:
+    """Of the text of a message, which is reckoned once for a request."""
+    known = request.measures.imprints
+    found = known.get(place)
+    if found is None:
+        found = known[place] = imprint(request.messages[place].text)
+    return found
+
+
+def tools_of(request: ChatRequest) -> bytes:
+    """The tools as JSON, in an order that does not hang on the client's; written once for a request."""
+    measures = request.measures
+    if measures.tools is None:
+        measures.tools = encode(request.tools, order="sorted")
+    return measures.tools
 
 
 def _besides(turns: Sequence[Message]) -> tuple[bytes, int]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 import msgspec
 
@@ -15,6 +16,7 @@ from policies.facts import Uncarried
 SHADOW_HEADER = "x-turnout-shadow"
 """Tells an upstream that nobody waits for the answer. Who sends it to us is not shadowed again."""
 
+_DIALECT = attrgetter("dialect")
 _QUOTED = re.compile(r"['`]([^'`]*)['`]")
 _WORD = re.compile(r"[\w.-]{1,40}")
 
@@ -52,7 +54,7 @@ def behind_others(request: ChatRequest, headers: Mapping[str, str], principal: P
 
 def uncarried(request: ChatRequest, models: Mapping[str, Model]) -> Mapping[str, Uncarried]:
     """By model, why its dialect cannot carry the request. Each dialect of the policy is tried once."""
-    dialects = {model.dialect for model in models.values()}
+    dialects = set(map(_DIALECT, models.values()))
     if request.asks == "embeddings" or (request.unmapped is None and dialects == {"openai_chat"}):
         return {}
     faults = {dialect: told(fault) for dialect in dialects if (fault := FAULTS[dialect](request)) is not None}
