@@ -1,5 +1,6 @@
 """Embeddings kept on disk between training runs, one file per encoder. Training only; a gateway never opens it."""
 
+import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -60,7 +61,8 @@ class EmbedStore:
         rows["key"] = np.array([np.void(key) for key in fresh], dtype="V16")
         rows["vector"] = np.stack(list(fresh.values()))
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self._path, "r+b" if self._path.exists() else "w+b") as file:
+        with os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed: two trainings would write over one another
             file.seek(0, os.SEEK_END)
             file.seek(file.tell() // _ROW.itemsize * _ROW.itemsize)  # over a row cut short by a kill
             rows.tofile(file)

@@ -1,5 +1,7 @@
 """Training and evaluating end to end, on invented tables and embeddings that need no encoder."""
 
+import fcntl
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +138,20 @@ def test_embeddings_survive_a_row_that_was_cut_short(tmp_path: Path):
     assert sorted(calls[0]) == ["one", "two"]
     assert [len(call) for call in calls] == [2, 1]
     assert np.array_equal(once_more, again[::-1])
+
+
+def test_two_trainings_that_keep_embeddings_at_once_wait_for_one_another(tmp_path: Path):
+    path = store_path(tmp_path, "some encoder")
+    store = EmbedStore(path, lambda: lambda texts: np.ones((len(texts), 384), np.float32))
+
+    with path.open("wb") as other, ThreadPoolExecutor() as threads:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        kept = threads.submit(store.vectors, ["one"])
+        with pytest.raises(TimeoutError):
+            kept.result(timeout=0.2)
+        assert path.stat().st_size == 0
+        fcntl.flock(other, fcntl.LOCK_UN)
+        kept.result()
+
+    assert path.stat().st_size > 0
+
