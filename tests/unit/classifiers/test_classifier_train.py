@@ -154,4 +154,3 @@ def test_two_trainings_that_keep_embeddings_at_once_wait_for_one_another(tmp_pat
         kept.result()
 
     assert path.stat().st_size > 0
-
