@@ -20,212 +20,138 @@ from gateway.telemetry.metric import (
     TTFT_BUCKETS,
     Label,
     Metric,
+    counter,
+    gauge,
+    histogram,
 )
 
-REQUESTS = Metric(
-    "router.requests", "counter", "", "How many requests, and how did they end?", (BY_ROUTE, BY_MODEL, BY_OUTCOME)
+REQUESTS = counter("router.requests", "How many requests, and how did they end?", BY_ROUTE, BY_MODEL, BY_OUTCOME)
+REQUEST_DURATION = histogram(
+    "gen_ai.server.request.duration", "How long from arrival to the last byte?", DURATION_BUCKETS, BY_MODEL, BY_OUTCOME
 )
-REQUEST_DURATION = Metric(
-    "gen_ai.server.request.duration",
-    "histogram",
-    "s",
-    "How long from arrival to the last byte?",
-    (BY_MODEL, BY_OUTCOME),
-    DURATION_BUCKETS,
+TTFT = histogram(
+    "gen_ai.server.time_to_first_token", "How long from arrival to the first content?", TTFT_BUCKETS, BY_MODEL
 )
-TTFT = Metric(
-    "gen_ai.server.time_to_first_token",
-    "histogram",
-    "s",
-    "How long from arrival to the first content?",
-    (BY_MODEL,),
-    TTFT_BUCKETS,
+IN_FLIGHT = gauge("http.server.active_requests", "How many requests are being answered?")
+ATTEMPT_DURATION = histogram(
+    "gen_ai.client.inference.duration", "How long does one attempt at a model take?", DURATION_BUCKETS, BY_ASKED_MODEL
 )
-IN_FLIGHT = Metric("http.server.active_requests", "gauge", "", "How many requests are being answered?")
-ATTEMPT_DURATION = Metric(
-    "gen_ai.client.inference.duration",
-    "histogram",
-    "s",
-    "How long does one attempt at a model take?",
-    (BY_ASKED_MODEL,),
-    DURATION_BUCKETS,
-)
-FIRST_CHUNK = Metric(
+FIRST_CHUNK = histogram(
     "gen_ai.client.inference.time_to_first_chunk",
-    "histogram",
-    "s",
     "How long does a model take to its first content?",
-    (BY_ASKED_MODEL,),
     DURATION_BUCKETS,
+    BY_ASKED_MODEL,
 )
-TPOT = Metric(
+TPOT = histogram(
     "gen_ai.server.time_per_output_token",
-    "histogram",
-    "s",
     "How fast do tokens come in a stream, after the first?",
-    (BY_MODEL,),
     TPOT_BUCKETS,
+    BY_MODEL,
 )
-INPUT_SIZE = Metric(
-    "gen_ai.client.inference.operation.input_tokens",
-    "histogram",
-    "",
-    "How long are prompts?",
-    (BY_MODEL,),
-    TOKEN_BUCKETS,
+INPUT_SIZE = histogram(
+    "gen_ai.client.inference.operation.input_tokens", "How long are prompts?", TOKEN_BUCKETS, BY_MODEL, unit=""
 )
-OUTPUT_SIZE = Metric(
-    "gen_ai.client.inference.operation.output_tokens",
-    "histogram",
-    "",
-    "How long are answers?",
-    (BY_MODEL,),
-    TOKEN_BUCKETS,
+OUTPUT_SIZE = histogram(
+    "gen_ai.client.inference.operation.output_tokens", "How long are answers?", TOKEN_BUCKETS, BY_MODEL, unit=""
 )
-ATTEMPT_COUNT = Metric("router.attempts", "counter", "", "How many attempts did requests need?", (BY_ASKED_MODEL,))
-UPSTREAM_ERRORS = Metric(
-    "router.upstream.errors", "counter", "", "Which model fails, and in what way?", (BY_ASKED_MODEL, BY_KIND)
+ATTEMPT_COUNT = counter("router.attempts", "How many attempts did requests need?", BY_ASKED_MODEL)
+UPSTREAM_ERRORS = counter("router.upstream.errors", "Which model fails, and in what way?", BY_ASKED_MODEL, BY_KIND)
+USED_INPUT = counter("gen_ai.client.inference.usage.input_tokens", "How many prompt tokens were asked?", BY_MODEL)
+USED_OUTPUT = counter("gen_ai.client.inference.usage.output_tokens", "How many tokens were generated?", BY_MODEL)
+USED_CACHED = counter(
+    "gen_ai.client.inference.usage.cache_read.input_tokens", "How many prompt tokens were not computed again?", BY_MODEL
 )
-USED_INPUT = Metric(
-    "gen_ai.client.inference.usage.input_tokens", "counter", "", "How many prompt tokens were asked?", (BY_MODEL,)
-)
-USED_OUTPUT = Metric(
-    "gen_ai.client.inference.usage.output_tokens", "counter", "", "How many tokens were generated?", (BY_MODEL,)
-)
-USED_CACHED = Metric(
-    "gen_ai.client.inference.usage.cache_read.input_tokens",
-    "counter",
-    "",
-    "How many prompt tokens were not computed again?",
-    (BY_MODEL,),
-)
-USED_REASONING = Metric(
+USED_REASONING = counter(
     "gen_ai.client.inference.usage.reasoning.output_tokens",
-    "counter",
-    "",
     "How many of the generated tokens were thought and not said?",
-    (BY_MODEL,),
+    BY_MODEL,
 )
-SPEND = Metric("router.spend", "counter", "microusd", "What did the answers cost?", (BY_ROUTE, BY_MODEL))
-ANSWERS_JUDGED = Metric(
+SPEND = counter("router.spend", "What did the answers cost?", BY_ROUTE, BY_MODEL, unit="microusd")
+ANSWERS_JUDGED = counter(
     "router.judgements",
-    "counter",
-    "",
     "How many answers were held back, and what became of them?",
-    (BY_ROUTE, Label(names.JUDGEMENT, words.JUDGED)),
+    BY_ROUTE,
+    Label(names.JUDGEMENT, words.JUDGED),
 )
-UNRETRIED = Metric(
-    "router.retries.withheld", "counter", "", "How many failures were not followed by another attempt?", (BY_ROUTE,)
-)
-HEDGES = Metric(
+UNRETRIED = counter("router.retries.withheld", "How many failures were not followed by another attempt?", BY_ROUTE)
+HEDGES = counter(
     "router.hedges",
-    "counter",
-    "",
     "How often was another replica asked beside a silent one, and did it speak first?",
-    (BY_ASKED_MODEL, Label(names.HEDGE_RESULT, words.HEDGE_RESULTS)),
+    BY_ASKED_MODEL,
+    Label(names.HEDGE_RESULT, words.HEDGE_RESULTS),
 )
-HEDGE_SPEND = Metric(
-    "router.hedge.spend", "counter", "microusd", "What of the spend went to those who lost a race?", (BY_ASKED_MODEL,)
+HEDGE_SPEND = counter(
+    "router.hedge.spend", "What of the spend went to those who lost a race?", BY_ASKED_MODEL, unit="microusd"
 )
-ABANDONED_SPEND = Metric(
+ABANDONED_SPEND = counter(
     "router.abandoned.spend",
-    "counter",
-    "microusd",
     "What of the spend went into answers that were given up?",
-    (BY_ROUTE, BY_ASKED_MODEL),
+    BY_ROUTE,
+    BY_ASKED_MODEL,
+    unit="microusd",
 )
-RESERVED = Metric(
+RESERVED = counter(
     "router.budget.requests",
-    "counter",
-    "",
     "How many requests did budgets have room for, and by whose word?",
-    (Label(names.BUDGET_RESULT, words.BUDGET_RESULTS), Label(names.BUDGET_BY, words.BUDGET_SAID_BY)),
+    Label(names.BUDGET_RESULT, words.BUDGET_RESULTS),
+    Label(names.BUDGET_BY, words.BUDGET_SAID_BY),
 )
-BUDGET_TAKEN = Metric(
-    "router.budget.taken", "gauge", "percent", "How much of what everybody may spend is taken?", (BY_BUDGET,)
-)
-TURNED_AWAY = Metric(
+BUDGET_TAKEN = gauge("router.budget.taken", "How much of what everybody may spend is taken?", BY_BUDGET, unit="percent")
+TURNED_AWAY = counter(
     "router.budget.spent",
-    "counter",
-    "",
     "Which budget had too little left, and what followed?",
-    (BY_BUDGET, Label(names.BUDGET_RESULT, words.BUDGET_RESULTS[1:])),
+    BY_BUDGET,
+    Label(names.BUDGET_RESULT, words.BUDGET_RESULTS[1:]),
 )
-TRIED = Metric(
+TRIED = counter(
     "router.experiment.requests",
-    "counter",
-    "",
     "How many requests had which variant, and how did they end?",
-    (BY_EXPERIMENT, BY_VARIANT, BY_OUTCOME),
+    BY_EXPERIMENT,
+    BY_VARIANT,
+    BY_OUTCOME,
 )
-TRIED_SPEND = Metric(
-    "router.experiment.spend", "counter", "microusd", "What did each variant cost?", (BY_EXPERIMENT, BY_VARIANT)
+TRIED_SPEND = counter(
+    "router.experiment.spend", "What did each variant cost?", BY_EXPERIMENT, BY_VARIANT, unit="microusd"
 )
-TRIED_TTFT = Metric(
+TRIED_TTFT = histogram(
     "router.experiment.time_to_first_token",
-    "histogram",
-    "s",
     "How long from arrival to the first content, by variant?",
-    (BY_EXPERIMENT, BY_VARIANT),
     TTFT_BUCKETS,
+    BY_EXPERIMENT,
+    BY_VARIANT,
 )
-SHADOWED = Metric(
+SHADOWED = counter(
     "router.shadow.requests",
-    "counter",
-    "",
     "What became of the requests that a shadow drew?",
-    (BY_SHADOW, Label(names.SHADOW_RESULT, RESULTS)),
+    BY_SHADOW,
+    Label(names.SHADOW_RESULT, RESULTS),
 )
-SHADOW_SPEND = Metric("router.shadow.spend", "counter", "microusd", "What do comparisons cost?", (BY_SHADOW,))
-SHADOW_DURATION = Metric(
-    "router.shadow.duration",
-    "histogram",
-    "s",
-    "How long does one call for comparison take?",
-    (BY_SHADOW,),
-    DURATION_BUCKETS,
+SHADOW_SPEND = counter("router.shadow.spend", "What do comparisons cost?", BY_SHADOW, unit="microusd")
+SHADOW_DURATION = histogram(
+    "router.shadow.duration", "How long does one call for comparison take?", DURATION_BUCKETS, BY_SHADOW
 )
-DECISION_DURATION = Metric(
-    "router.decision.duration", "histogram", "s", "What does deciding cost?", (), DECISION_BUCKETS
+DECISION_DURATION = histogram("router.decision.duration", "What does deciding cost?", DECISION_BUCKETS)
+ESTIMATE_COUNT = counter(
+    "router.estimates", "How often does the classifier abstain?", Label("router.estimate", words.ESTIMATES)
 )
-ESTIMATE_COUNT = Metric(
-    "router.estimates",
-    "counter",
-    "",
-    "How often does the classifier abstain?",
-    (Label("router.estimate", words.ESTIMATES),),
+RELOAD_COUNT = counter(
+    "router.policy.reloads", "Was a policy file taken or refused?", Label("router.reload", words.RELOADS)
 )
-RELOAD_COUNT = Metric(
-    "router.policy.reloads",
-    "counter",
-    "",
-    "Was a policy file taken or refused?",
-    (Label("router.reload", words.RELOADS),),
-)
-POLICY_INFO = Metric("router.policy.info", "gauge", "", "Which policy is in force?", (Label(names.POLICY_HASH),))
-LINE = Metric(
-    "router.line", "gauge", "", "What may a bad answer cost, in charges of the target's reference model?", (BY_ROUTE,)
-)
-TARGET = Metric("router.target", "gauge", "percent", "What shall the mix of models come to?", (BY_ROUTE,))
-REALISED = Metric(
-    "router.target.realised", "gauge", "percent", "What did the last requests of a route come to?", (BY_ROUTE,)
-)
-PREFIX_PREDICTED = Metric(
+POLICY_INFO = gauge("router.policy.info", "Which policy is in force?", Label(names.POLICY_HASH))
+LINE = gauge("router.line", "What may a bad answer cost, in charges of the target's reference model?", BY_ROUTE)
+TARGET = gauge("router.target", "What shall the mix of models come to?", BY_ROUTE, unit="percent")
+REALISED = gauge("router.target.realised", "What did the last requests of a route come to?", BY_ROUTE, unit="percent")
+PREFIX_PREDICTED = counter(
     "router.prefix.predicted_tokens",
-    "counter",
-    "",
     "How many tokens did we expect to be reused, and where?",
-    (BY_ASKED_MODEL, BY_REPLICA),
+    BY_ASKED_MODEL,
+    BY_REPLICA,
 )
-PREFIX_REUSED = Metric(
-    "router.prefix.reused_tokens",
-    "counter",
-    "",
-    "How many tokens were reused, of those attempts?",
-    (BY_ASKED_MODEL, BY_REPLICA),
+PREFIX_REUSED = counter(
+    "router.prefix.reused_tokens", "How many tokens were reused, of those attempts?", BY_ASKED_MODEL, BY_REPLICA
 )
-TELEMETRY_DROPPED = Metric(
-    "router.telemetry.dropped", "counter", "", "What could not be delivered?", (Label("router.signal", words.SIGNALS),)
+TELEMETRY_DROPPED = counter(
+    "router.telemetry.dropped", "What could not be delivered?", Label("router.signal", words.SIGNALS)
 )
 
 METRICS: tuple[Metric, ...] = (

@@ -37,6 +37,18 @@ class Metric(msgspec.Struct, frozen=True, eq=False):
     buckets: tuple[float, ...] = ()
 
 
+def counter(name: str, question: str, *labels: Label, unit: str = "") -> Metric:
+    return Metric(name, "counter", unit, question, labels)
+
+
+def gauge(name: str, question: str, *labels: Label, unit: str = "") -> Metric:
+    return Metric(name, "gauge", unit, question, labels)
+
+
+def histogram(name: str, question: str, buckets: tuple[float, ...], *labels: Label, unit: str = "s") -> Metric:
+    return Metric(name, "histogram", unit, question, labels, buckets)
+
+
 BY_ROUTE = Label(names.ROUTE_NAME, of_policy="routes")
 BY_MODEL = Label(names.RESPONSE_MODEL, of_policy="models")
 BY_ASKED_MODEL = Label(names.REQUEST_MODEL, of_policy="models")
