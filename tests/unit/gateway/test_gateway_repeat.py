@@ -137,6 +137,11 @@ def test_strange_heads_are_heard_as_by_who_remembers_none(pieces: list[bytes], m
     same_however_it_is_told(pieces, most)
 
 
+@pytest.mark.parametrize("head", [*ORDINARY, *ODD, *WRONG])
+def test_a_head_said_three_times_is_heard_as_by_who_remembers_none(head: bytes) -> None:
+    same_however_it_is_told([whole(5, head)] * 3, most=9)
+
+
 @pytest.mark.parametrize("most", [1, 2])
 def test_who_hears_no_more_is_told_no_more(most: int) -> None:
     same_however_it_is_told([whole()] * 5, most)
