@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 
+import msgspec
+
 from backends.dialects.openai_chat.reported import ReportedError
 from backends.dialects.openai_chat.whole import AnswerError
 from backends.errors import UpstreamError
@@ -15,18 +17,17 @@ from backends.transport.decoding import BodyReader
 from backends.upstream import Sink
 
 
-class WholeAnswer:
+class WholeAnswer(msgspec.Struct, frozen=True):
     """All of it is here already."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        self._events = events
+    events: Sequence[Event]
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        for event in self._events:
+        for event in self.events:
             yield event
 
     async def pour(self, sink: Sink) -> None:
-        if not sink.take(self._events):
+        if not sink.take(self.events):
             await sink.room()
 
     async def aclose(self) -> None:

@@ -41,9 +41,9 @@ class Clocks:
         "_rang",
         "_rings_at",
         "_timer",
-        "_together",
         "_total_at",
         "_waiter",
+        "together",
     )
 
     def __init__(self, limits: TimeLimits, *, streams: bool, alarms: Alarms | None = None) -> None:
@@ -56,7 +56,7 @@ class Clocks:
         self._awaits_first = streams
         self._waiter: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._together: set[Waits] | None = None
+        self.together: set[Waits] | None = None
         self._rings_at = self._passed_at = inf
         self._rang = False
         self._cancels = 0
@@ -105,9 +105,9 @@ class Clocks:
 
     def stop(self) -> None:
         """Nobody waits any more."""
-        if self._together is not None:
-            self._together.discard(self)
-            self._together = None
+        if self.together is not None:
+            self.together.discard(self)
+            self.together = None
         elif self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -115,7 +115,7 @@ class Clocks:
 
     def is_near(self) -> None:
         """The alarm's word."""
-        self._together = None
+        self.together = None
         self._timer = self._loop.call_at(self._rings_at, self._ring)
 
     def _ring_at(self, at: float) -> None:
@@ -123,8 +123,8 @@ class Clocks:
             self.stop()
         now = self._loop.time()
         if self._alarms is not None and at - now > STRETCH_S:
-            self._rings_at, self._together = at, self._alarms.together(at)
-            self._together.add(self)
+            self._rings_at = at
+            self._alarms.ring(self, at)
         else:
             self._timer, self._rings_at = self._loop.call_at(at, self._ring), max(at, now)
 

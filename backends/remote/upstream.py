@@ -135,7 +135,9 @@ class RemoteUpstream:
 
     async def _whole(self, call: UpstreamCall) -> Answer:
         limits, response = call.limits, None
-        tokens = self._enter(call)
+        tokens = max(call.prepared.tokens - call.resident_tokens, 0)
+        self._running += 1
+        self._queued_tokens += tokens
         try:
             response = await self._transport.open(self._asking.ask(call), limits.connect_s, limits.total_s)
             if response.status not in GOOD:
@@ -153,7 +155,9 @@ class RemoteUpstream:
 
     async def _stream(self, call: UpstreamCall) -> Answer:
         clocks = Clocks(call.limits, streams=True, alarms=self._alarms or self._set_alarms())
-        tokens = self._enter(call)
+        tokens = max(call.prepared.tokens - call.resident_tokens, 0)
+        self._running += 1
+        self._queued_tokens += tokens
         try:
             return await self._begun(call, clocks)
         except BaseException:
@@ -167,14 +171,6 @@ class RemoteUpstream:
         """On the event loop of the first call, as the transport's connections are."""
         self._alarms = Alarms(asyncio.get_running_loop())
         return self._alarms
-
-    def _enter(self, call: UpstreamCall) -> int:
-        """Tokens that wait from here on."""
-        tokens = call.prepared.tokens - call.resident_tokens
-        tokens = tokens if tokens > 0 else 0
-        self._running += 1
-        self._queued_tokens += tokens
-        return tokens
 
     async def _begun(self, call: UpstreamCall, clocks: Clocks) -> Answer:
         response = await self._open(call, clocks)

@@ -14,7 +14,9 @@ to ring has not read what came meanwhile."""
 
 
 class Waits(Protocol):
-    """Who set an alarm."""
+    """Who set an alarm. To take it back is to leave those that one waits `together` with."""
+
+    together: "set[Waits] | None"
 
     def is_near(self) -> None:
         """It is less than a stretch until then: a timer of one's own is due."""
@@ -35,15 +37,16 @@ class Alarms:
         """Those who set one that has not come near, and have not taken it back."""
         return sum(map(len, self._stretches.values()))
 
-    def together(self, at: float) -> set[Waits]:
-        """Whoever rings at an instant that is a stretch or more from now waits in here; to take it back is to leave it."""
+    def ring(self, who: Waits, at: float) -> None:
+        """At an instant that is a stretch or more from now."""
         stretch = int(at) // STRETCH_S
         waiting = self._stretches.get(stretch)
         if waiting is None:
             waiting = self._stretches[stretch] = set()
             if stretch < self._next:
                 self._wait_for(stretch)
-        return waiting
+        waiting.add(who)
+        who.together = waiting
 
     def _wait_for(self, stretch: int) -> None:
         if self._timer is not None:

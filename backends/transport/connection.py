@@ -85,14 +85,15 @@ class Connection(asyncio.Protocol):
         elif not self._is_known(exchange, data):
             self._begin(exchange, data)
         if exchange.came():
-            self._free(keep=exchange.done and exchange.reusable)
+            self.exchange = None
+            self._keeper.release(self, keep=exchange.done and exchange.reusable)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The parser knows this connection, which is not to wait for the collector of cycles."""
         self.closed, self._parser = True, None
         if self.exchange is not None:
             self.exchange.ended(exc)
-            self._free(keep=False)
+            self.leave()
         self._keeper.lost(self)
 
     def send(self, wire: bytes) -> Exchange:
@@ -102,12 +103,8 @@ class Connection(asyncio.Protocol):
         return exchange
 
     def leave(self) -> None:
-        self._free(keep=False)
-
-    def _free(self, *, keep: bool) -> None:
-        """Of the exchange, which is over."""
         self.exchange = None
-        self._keeper.release(self, keep=keep)
+        self._keeper.release(self, keep=False)
 
     def _is_known(self, exchange: Exchange, data: bytes) -> bool:
         """Whether the answer begins with a head of a form that was read before. Then it is written down as the parser would."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from backends.transport.alarms import STRETCH_S, Alarms, Near, Waits
+from backends.transport.alarms import Near, Waits
 from backends.transport.heads import lines_of
 from backends.transport.interface import FailureKind, Into, TransportError, late
 
@@ -37,8 +37,9 @@ class Exchange:
     """One response. What has no underscore is the connection's to write, as it comes; the rest is for who reads it.
 
     `head` is there when the reader may go on. `reusable`: another exchange may follow this one when it is `done`. `known`
-    begins with a head that was not parsed, as its form was known. An exchange holds its connection until it is over, one way
-    or the other, and then lets go of it at once.
+    begins with a head that was not parsed, as its form was known. With `whole_s` the head of a good answer is there when all of
+    it is, or as much as is held unread, and it has to be over before `until`. An exchange holds its connection until it is
+    over, one way or the other, and then lets go of it at once.
     """
 
     __slots__ = (
@@ -51,10 +52,7 @@ class Exchange:
         "_loop",
         "_near",
         "_paused",
-        "_together",
-        "_until",
         "_waiter",
-        "_whole_s",
         "done",
         "head",
         "head_bytes",
@@ -66,8 +64,11 @@ class Exchange:
         "pieces",
         "reusable",
         "status",
+        "together",
         "unread",
+        "until",
         "until_eof",
+        "whole_s",
     )
 
     def __init__(self, flow: Flow, bounds: Bounds, loop: asyncio.AbstractEventLoop) -> None:
@@ -85,18 +86,9 @@ class Exchange:
         self._waiter: asyncio.Future[None] | None = None
         self._into: Into | None = None
         self._lingering: asyncio.TimerHandle | None = None
-        self._together: set[Waits] | None = None
         self._near: Near | None = None
-        self._whole_s = self._until = 0.0
-
-    def wait_for_all(self, now: float, whole_s: float, alarms: Alarms) -> None:
-        """The head is there when all of a good answer is, or as much as is held unread. It has to be over in that time."""
-        self._whole_s, self._until = whole_s, now + whole_s
-        if whole_s > STRETCH_S:
-            self._together = alarms.together(self._until)
-            self._together.add(self)
-        else:
-            self.is_near()
+        self.together: set[Waits] | None = None
+        self.whole_s = self.until = 0.0
 
     # connection's side
 
@@ -149,7 +141,7 @@ class Exchange:
 
     def is_near(self) -> None:
         """The alarm's word."""
-        self._together, self._near = None, Near(self._loop, self._until, self._late)
+        self.together, self._near = None, Near(self._loop, self.until, self._late)
 
     def _fail(self, error: TransportError) -> None:
         self._error = error
@@ -157,19 +149,19 @@ class Exchange:
             self.head.set_exception(error)
 
     def _late(self) -> None:
-        self._fail(late(self._whole_s))
+        self._fail(late(self.whole_s))
         self.give_up()
         self.came()
 
     def _may_go_on(self) -> bool:
-        return self.status >= 200 and (not self._whole_s or self.status >= 300 or self._paused)
+        return self.status >= 200 and (not self.whole_s or self.status >= 300 or self._paused)
 
     def _let_go(self) -> None:
         """Of all that is not its own."""
         flow, self._flow = self._flow, None
-        if self._together is not None:
-            self._together.discard(self)
-            self._together = None
+        if self.together is not None:
+            self.together.discard(self)
+            self.together = None
         elif self._near is not None:
             self._near.cancel()
             self._near = None

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 
-from backends.transport.alarms import Alarms
+from backends.transport.alarms import STRETCH_S, Alarms
 from backends.transport.exchange import Bounds, Exchange
 from backends.transport.interface import HttpRequest, Origin, TransportError, lines_of, opening_of
 from backends.transport.pool import Pool, PoolLimits
@@ -31,7 +31,11 @@ class FastTransport:
                 connection, is_reused = await pool.take(connect_s)
             exchange = connection.send(wire)
             if whole_s is not None:
-                exchange.wait_for_all(now, whole_s, self._alarms or self._set_alarms())
+                exchange.whole_s, exchange.until = whole_s, now + whole_s
+                if whole_s > STRETCH_S:
+                    (self._alarms or self._set_alarms()).ring(exchange, exchange.until)
+                else:
+                    exchange.is_near()
             try:
                 await exchange.head
             except BaseException as error:

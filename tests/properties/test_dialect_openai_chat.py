@@ -114,7 +114,7 @@ def test_an_upstream_that_talks_nonsense_is_refused_without_a_traceback(events: 
 @given(JSON | BODIES)
 def test_an_answer_that_is_no_answer_is_refused_without_a_traceback(value: Any) -> None:
     try:
-        body = correct_whole(json.dumps(value).encode(), "m", keeps_stop=False).body
+        body = correct_whole(json.dumps(value).encode(), "m", keeps_stop=False)[0].body
     except (AnswerError, ReportedError):
         return
     assert json.loads(body)["model"] == "m"
@@ -122,7 +122,7 @@ def test_an_answer_that_is_no_answer_is_refused_without_a_traceback(value: Any) 
 
 def test_a_choice_without_an_index_is_the_one_that_its_place_says() -> None:
     said = [{"message": {"role": "assistant", "content": word}, "finish_reason": "stop"} for word in ("a", "b")]
-    body = correct_whole(json.dumps({"choices": said}).encode(), "m", keeps_stop=False).body
+    body = correct_whole(json.dumps({"choices": said}).encode(), "m", keeps_stop=False)[0].body
     assert json.loads(body)["choices"] == [{**choice, "index": at} for at, choice in enumerate(said)]
 
 

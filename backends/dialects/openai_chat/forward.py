@@ -37,7 +37,7 @@ def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
         fields["model"] = as_json(serves)
     if request.stream and not request.include_usage:
         fields["stream_options"] = asking_usage(fields.get("stream_options"))
-    if request.max_tokens is not None:
+    if request.max_tokens is not None and (habits.limit_field or (NEWER in fields and OLDER in fields)):
         _one_limit(fields, request.max_tokens, habits)
     if not habits.knows_developer and any(message.role == "developer" for message in request.messages):
         fields["messages"] = _without_developer(fields["messages"])
@@ -64,8 +64,6 @@ def asking_usage(options: msgspec.Raw | None) -> msgspec.Raw:
 
 def _one_limit(fields: dict[str, msgspec.Raw], limit: int, habits: Habits) -> None:
     """Under the upstream's name; under the client's, the newer one of two, where the upstream takes any."""
-    if not habits.limit_field and not (NEWER in fields and OLDER in fields):
-        return
     given = [name for name in (NEWER, OLDER) if name in fields and bytes(fields[name]) != b"null"]
     name = habits.limit_field or given[0]
     if given != [name]:

@@ -89,7 +89,7 @@ def refuse_flat_error(data: bytes) -> None:
         raise reported_error(data, 502)
 
 
-def read_usage(raw: bytes) -> Usage | None:
+def read_usage(raw: bytes | msgspec.Raw) -> Usage | None:
     """None when the numbers are not there, or cannot be counts. No more was cached than there was of the prompt, no more was
     kept than there was of the rest, and no more was thought than there was of the completion."""
     try:

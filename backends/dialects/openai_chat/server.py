@@ -57,9 +57,8 @@ class ChatServer:
     def whole(self, body: bytes, request: ChatRequest) -> tuple[Event, ...]:
         if request.asks == "chat":
             keeps_stop = bool(request.tools) and forces_a_function(request)
-            answer = correct_whole(body, self._model, keeps_stop=keeps_stop)
-            whole, usage = Whole(answer.body, finish=answer.finish), answer.usage
-        elif request.asks == "embeddings":
+            return correct_whole(body, self._model, keeps_stop=keeps_stop)
+        if request.asks == "embeddings":
             vectors, usage = embeddings.correct_vectors(body, request, self._model)
             whole = Whole(vectors)
         else:

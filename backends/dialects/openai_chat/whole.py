@@ -8,7 +8,7 @@ import msgspec
 from backends.dialects.openai_chat.calls import whole_calls
 from backends.dialects.openai_chat.reported import read_usage, refuse_flat_error, reported_error
 from backends.dialects.openai_chat.shapes import as_json, in_utf8
-from backends.messages import FinishReason, Usage
+from backends.messages import FinishReason, Usage, Whole
 
 _NOTHING = msgspec.Raw()
 
@@ -24,14 +24,8 @@ class _Choice(msgspec.Struct):
     finish_reason: msgspec.Raw = _NOTHING
 
 
-class _Answer(msgspec.Struct):
-    choices: list[_Choice] | None = None
-    usage: msgspec.Raw = _NOTHING
-    error: msgspec.Raw = _NOTHING
-
-
-_ANSWER = msgspec.json.Decoder(_Answer)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_CHOICES = msgspec.json.Decoder(list[_Choice] | None)
 
 
 NO_CALLS = (b"", b"null", b"[]")
@@ -50,34 +44,30 @@ class AnswerError(ValueError):
     """A body that is no chat.completion."""
 
 
-class Corrected(msgspec.Struct, frozen=True):
-    """An answer put right, and what it says of itself: why it ended, and what it took."""
-
-    body: bytes
-    usage: Usage | None
-    finish: FinishReason | None
-
-
-def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> Corrected:
-    """Raises `AnswerError`, or `ReportedError` for an error object under a good status."""
-    body = in_utf8(body)
+def correct_whole(body: bytes, model: str, *, keeps_stop: bool) -> tuple[Whole] | tuple[Whole, Usage]:
+    """An answer put right, with the reason why it ended where that was read; and what it took, where that is told. Raises
+    `AnswerError`, or `ReportedError` for an error object under a good status."""
+    if b"\\u" in body or not body.isascii():
+        body = in_utf8(body)
     try:
-        answer, fields = _ANSWER.decode(body), _FIELDS.decode(body)
-        if answer.error is not _NOTHING and bytes(answer.error) != b"null":
-            raise reported_error(bytes(answer.error), 502)
-        if not answer.choices:
+        fields = _FIELDS.decode(body)
+        if "error" in fields and bytes(fields["error"]) != b"null":
+            raise reported_error(bytes(fields["error"]), 502)
+        choices = _CHOICES.decode(fields.get("choices", b"null"))
+        if not choices:
             refuse_flat_error(body)
             raise AnswerError("the upstream's answer has no choices")
         fields["model"] = as_json(model)
         finish = None
-        for choice in answer.choices:
+        for choice in choices:
             message = choice.message
             if choice.index is None or len(message.role) <= NULL or bytes(message.tool_calls) not in NO_CALLS:
                 fields["choices"], finish = _put_right(fields["choices"], keeps_stop), None
                 break
             finish = finish or FINISHES.get(bytes(choice.finish_reason))
-        usage = None if answer.usage is _NOTHING else read_usage(bytes(answer.usage))
-        return Corrected(msgspec.json.encode(fields), usage, finish)
+        whole = Whole(msgspec.json.encode(fields), finish=finish)
+        usage = read_usage(fields["usage"]) if "usage" in fields else None
+        return (whole,) if usage is None else (whole, usage)
     except (msgspec.DecodeError, RecursionError) as error:
         raise AnswerError(f"the upstream's answer is no chat.completion: {error}") from None
 

@@ -28,7 +28,6 @@ from upstreams.fake_upstream import (
 )
 
 from backends.transport import FastTransport, HttpRequest, PoolLimits, Transport, TransportError, locate
-from backends.transport.alarms import Alarms
 from backends.transport.connection import Connection
 from backends.transport.decoding import BodyReader, read_whole
 from backends.transport.exchange import Bounds
@@ -415,7 +414,8 @@ def test_what_came_while_our_own_loop_stood_still_is_read_and_not_late(
         loop = asyncio.get_running_loop()
         transport, connection = await loop.create_connection(lambda: Connection(Bounds(), Nobody(), loop), sock=ours)
         exchange = connection.send(b"?")
-        exchange.wait_for_all(loop.time(), 0.01, Alarms(loop))
+        exchange.whole_s, exchange.until = 0.01, loop.time() + 0.01
+        exchange.is_near()
 
         def stands_still() -> None:
             loop.remove_reader(ready)
