@@ -15,7 +15,7 @@ from gateway.telemetry.cells import Attempted, Ended, Reused, Used
 from gateway.telemetry.labels import Labels
 from gateway.telemetry.metric import BY_REPLICA
 from gateway.telemetry.outcome import outcome
-from gateway.telemetry.series import Series, record_each
+from gateway.telemetry.series import Series
 from policies.decision import Call
 from policies.experiments.plan import Assignment, Experiment
 from policies.policy import Choose
@@ -89,7 +89,7 @@ class Metrics:
     def decided(self, decision_us: int | None, estimated: str | None) -> None:
         """`estimated` is one of `words.ESTIMATES`, or None when no estimate was asked for."""
         if decision_us is not None:
-            record_each(((self._deciding, decision_us / 1e6),))
+            self._deciding.record(decision_us / 1e6)
         if estimated is not None:
             self._estimates[estimated].value += 1
 
@@ -105,10 +105,9 @@ class Metrics:
         """`predicted_tokens` None: residency was not consulted, so the attempt says nothing of its quality."""
         cells = self._attempted.get(call.model) or self._attempts_at(call.model)
         cells.attempts.value += 1
-        if first_content_s is None:
-            record_each(((cells.duration, duration_s),))
-        else:
-            record_each(((cells.duration, duration_s), (cells.first_chunk, first_content_s)))
+        cells.duration.record(duration_s)
+        if first_content_s is not None:
+            cells.first_chunk.record(first_content_s)
         if error_kind and error_kind != "cancelled":
             kind = error_kind if error_kind in words.KINDS else words.OTHER
             self._series[instruments.UPSTREAM_ERRORS].record(1, self._labels.name("models", call.model), kind)
@@ -128,12 +127,11 @@ class Metrics:
         )
         self.in_flight.value -= 1
         cells.requests.value += 1
-        spreads = [(cells.duration, settlement.duration_ms / 1e3)]
+        cells.duration.record(settlement.duration_ms / 1e3, trace_id)
         if ttft_ms is not None:
-            spreads.append((cells.ttft, ttft_ms / 1e3))
+            cells.ttft.record(ttft_ms / 1e3, trace_id)
             if settlement.stream and (tpot_s := tpot_of(settlement)) is not None:
-                spreads.append((cells.tpot, tpot_s))
-        record_each(spreads, trace_id)
+                cells.tpot.record(tpot_s, trace_id)
         if settlement.microusd:
             cells.spend.value += settlement.microusd
         if usage is not None:
@@ -239,7 +237,8 @@ def use(cells: Used, usage: Usage) -> None:
     cells.input.value += usage.prompt_tokens
     cells.output.value += usage.completion_tokens
     cells.cached.value += usage.cached_tokens
-    record_each(((cells.input_size, usage.prompt_tokens), (cells.output_size, usage.completion_tokens)))
+    cells.input_size.record(usage.prompt_tokens)
+    cells.output_size.record(usage.completion_tokens)
     if usage.reasoning_tokens:
         cells.reasoning.value += usage.reasoning_tokens
 

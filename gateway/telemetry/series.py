@@ -47,22 +47,16 @@ class Spread:
 
     def record(self, amount: float, trace_id: str = "") -> None:
         """`trace_id` of a trace that is an example of it."""
-        record_each(((self, amount),), trace_id)
+        bucket = bisect_left(self.bounds, amount)
+        self.counts[bucket] += 1
+        self.total += amount
+        if trace_id:
+            self.exemplars[bucket] = Exemplar(trace_id, amount, time.time())
 
     def numbers(self) -> Iterable[float]:
         """Of the lines: buckets, count, sum."""
         buckets = list(accumulate(self.counts))
         return (*buckets, buckets[-1], self.total)
-
-
-def record_each(found: Iterable[tuple[Spread, float]], trace_id: str = "") -> None:
-    """What one happening comes to in several histograms, as `Spread.record`."""
-    for spread, amount in found:
-        bucket = bisect_left(spread.bounds, amount)
-        spread.counts[bucket] += 1
-        spread.total += amount
-        if trace_id:
-            spread.exemplars[bucket] = Exemplar(trace_id, amount, time.time())
 
 
 class Series:
