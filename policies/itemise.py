@@ -10,7 +10,7 @@ from policies.pickers.lowest_cost import Weighed
 from policies.pickers.preference import Preference
 from policies.terms.affinity import NOTHING_RESIDENT, affinity
 from policies.terms.again import NOTHING_AGAIN, again
-from policies.terms.cost import Cost, Rates, expected_output
+from policies.terms.cost import Cost, Rates
 from policies.terms.price import price
 from policies.terms.quality import quality
 from policies.terms.wait import NO_QUEUE, wait
@@ -46,7 +46,7 @@ def named(ordered: Sequence[Call]) -> tuple[Candidate, ...]:
 
 def terms_of_model(offered: Offered, facts: Facts, rates: Rates, chance: Sequence[float] | None) -> tuple[Term, ...]:
     """Alike for all replicas of it. `chance` is by tier."""
-    money = price(offered.price, facts.tokens_for(offered.model.name), expected_output(facts.max_tokens))
+    money = price(offered.price, facts.tokens_for(offered.model.name), rates.output_tokens)
     p_good = chance[offered.tier] if chance is not None and offered.tier >= 0 else None
     return term("price", money), term("quality", quality(rates, p_good))
 

@@ -1,6 +1,6 @@
 """Where a quick estimate does not suffice: the two ends of what it may be off by come to different models."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from policies.decide import first_choice
 from policies.estimates import Span
@@ -11,8 +11,6 @@ from policies.pickers.preference import known_places
 from policies.pickers.within_target import tiers_by_floor
 from policies.policy import Policy
 from policies.snapshot import Snapshot
-
-Past = tuple[Mapping[str, float], ...]
 
 
 def unsettled(policy: Policy, facts: Facts, span: Span, snapshot: Snapshot) -> tuple[int, ...]:
@@ -44,10 +42,9 @@ def is_open(field: Field, offer: Offer, span: Span) -> bool:
     """Whether the ends of the newest part two models, whichever floor the past sets."""
     if field.fault is not None or len(field.ready) == 1:
         return False
-    low, high = span.low.earlier, span.high.earlier
-    return parts(field, offer, span, low) or (low != high and parts(field, offer, span, high))
-
-
-def parts(field: Field, offer: Offer, span: Span, past: Past) -> bool:
-    known = known_places(field.policy, offer, field.facts, field.taken, past)
-    return first_choice(field, offer, known, span.low) != first_choice(field, offer, known, span.high)
+    low, high = span
+    for past in (low.earlier,) if low.earlier == high.earlier else (low.earlier, high.earlier):
+        known = known_places(field.policy, offer, field.facts, field.taken, past)
+        if first_choice(field, offer, known, low) != first_choice(field, offer, known, high):
+            return True
+    return False

@@ -22,8 +22,8 @@ ALIKE = 1.25
 def request_rates(offer: Offer, facts: Facts) -> Rates:
     """Exchange rates of this request, from what the reference model would charge for it."""
     reference = offer.reference
-    tokens = facts.tokens_for(reference.model.name)
-    return rates(charge(reference.price, tokens, expected_output(facts.max_tokens)), offer.loss)
+    tokens, output = facts.tokens_for(reference.model.name), expected_output(facts.max_tokens)
+    return rates(charge(reference.price, tokens, output), offer.loss, output)
 
 
 def history_at_home(states: Sequence[ReplicaState], facts: Facts) -> int:
@@ -40,7 +40,7 @@ def weigh(  # noqa: PLR0917  what is asked of whom, and by which rates
 ) -> Weighed:
     """The ready replicas of a model. So many tokens of the prompt are `assumed` to be resident wherever it is asked."""
     rate, prompt_tokens = offered.price, facts.tokens_for(offered.model.name)
-    money = charge(rate, prompt_tokens, expected_output(facts.max_tokens))
+    money = charge(rate, prompt_tokens, exchange.output_tokens)
     over, slow, held, is_shared = compared(states, prompt_tokens, bounds, assumed)
     most, crowd = (held[0], 1) if is_shared else best_held(states, held, over, bounds.spread_after)
     calls = offered.calls if len(offered.calls) == len(states) else calls_of(offered, states)

@@ -25,7 +25,7 @@ from policies.estimates import Estimate, Unsettled
 from policies.facts import AUTO, Facts
 from policies.field import assigned
 from policies.policy import Policy
-from policies.snapshot import ReplicaState, Snapshot
+from policies.snapshot import Snapshot
 
 LONG_BODY_BYTES = 1 << 20
 """Bodies above this are tried in another dialect off the event loop; one of 64 KB takes 35 µs there."""
@@ -49,20 +49,16 @@ class Judged(msgspec.Struct, frozen=True):
 
     def resident_tokens(self, call: Call) -> int | None:
         """Tokens of this prompt that were believed to be at the replica, if that was asked."""
-        state = self._state_of(call)
-        return None if state is None else state.resident_tokens
+        for state in self.snapshot.replicas[call.model] if call.model in self.prepared else ():
+            if state.replica == call.replica:
+                return state.resident_tokens
+        return None
 
     def sent_tokens(self, call: Call) -> int | None:
         """Tokens of this prompt that the replica was sent before and may have kept, if that was asked."""
-        state = self._state_of(call)
-        return None if state is None else state.sent_tokens
-
-    def _state_of(self, call: Call) -> ReplicaState | None:
-        if call.model not in self.prepared:
-            return None
-        for state in self.snapshot.replicas[call.model]:
+        for state in self.snapshot.replicas[call.model] if call.model in self.prepared else ():
             if state.replica == call.replica:
-                return state
+                return state.sent_tokens
         return None
 
 

@@ -27,10 +27,12 @@ class Cost(msgspec.Struct, frozen=True, gc=False):
 
 
 class Rates(msgspec.Struct, frozen=True, gc=False):
-    """Exchange rates of one request, in micro-dollars: of one bad answer, and of one second of waiting."""
+    """Exchange rates of one request, in micro-dollars: of one bad answer, and of one second of waiting; and how many tokens its
+    answer is expected to have."""
 
     bad_answer: float
     second: float
+    output_tokens: int = EXPECTED_OUTPUT_TOKENS
 
 
 FREE = Rates(0.0, 0.0)
@@ -54,7 +56,7 @@ def expected_output(max_tokens: int | None) -> int:
     return EXPECTED_OUTPUT_TOKENS if max_tokens is None or max_tokens > EXPECTED_OUTPUT_TOKENS else max_tokens
 
 
-def rates(reference_microusd: float, loss_per_reference: float) -> Rates:
-    """Exchange rates of a request for which the reference model would charge `reference_microusd`."""
+def rates(reference_microusd: float, loss_per_reference: float, output_tokens: int) -> Rates:
+    """Of a request for which the reference model would charge `reference_microusd`."""
     second = reference_microusd * SECOND_PER_REFERENCE or FREE_SECOND_MICROUSD
-    return Rates(reference_microusd * loss_per_reference, second)
+    return Rates(reference_microusd * loss_per_reference, second, output_tokens)
