@@ -24,6 +24,7 @@ _SCALED, _CHECKED = slice(0, None, 3), slice(1, None, 12)
 """Of the anchors these choose the scales of the quick encoder, and those check it."""
 
 _SAME = 0.98
+_PATHS = ("/", ".")  # a hub name begins with neither
 
 
 class EncoderMissing(Exception):
@@ -36,6 +37,8 @@ def find_encoder(named: str | None) -> str:
     The package is only located, never imported. Raises EncoderMissing.
     """
     if named:
+        if named.startswith(_PATHS) and not Path(named).is_dir():
+            raise EncoderMissing(f"the embedder {named} is no directory; name one that is, or a hub model")
         return named
     spec = importlib.util.find_spec(DEFAULT_PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec else ():

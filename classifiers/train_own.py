@@ -49,6 +49,7 @@ def train_own(
             f"{data} holds {len(outcomes)} prompts; at least {FEWEST} are needed, a few hundred are worth having "
             "(a header alone gives the shipped classifier)"
         )
+    out_dir.mkdir(parents=True, exist_ok=True)  # who cannot write there learns it before the work
     store = open_store(cache_dir, embedder, threads, progress)
     order = _without_meaning(outcomes)
     learned, measured = fit_outcomes(outcomes, order, store)

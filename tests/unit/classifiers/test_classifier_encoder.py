@@ -89,3 +89,9 @@ def test_an_encoder_it_does_not_know_is_served_by_the_library(source: str, libra
 
     assert np.array_equal(served(["a text"]), plain(["a text"]))
     assert not np.allclose(served(["a text"]), library(["a text"]), atol=1e-3)
+
+
+@pytest.mark.parametrize("named", ["/no/such/folder", "./nor-this"])
+def test_a_directory_that_is_not_there_is_no_hub_model(named: str):
+    with pytest.raises(EncoderMissing, match="is no directory"):
+        find_encoder(named)

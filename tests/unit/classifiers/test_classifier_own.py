@@ -204,3 +204,10 @@ def test_outcomes_of_other_models_and_pairs_without_a_gap_are_refused(own: Path,
 
 def test_a_report_is_json(own: Path):
     assert json.loads((own / "report.json").read_text())["columns"] == ["model", "prompts", "mean quality", "ECE"]
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_embedded(tmp_path: Path):
+    data = write(tmp_path / "train.csv", prompts(0, ROWS), 1)
+
+    with pytest.raises(FileExistsError):
+        train_own(data, data, cache_dir=tmp_path / "empty", trained_on="2026-01-01", embedder="/no/such/folder")
