@@ -33,15 +33,21 @@ async def send_whole(send: Send, status: int, body: bytes, headers: Headers, con
 
 
 async def send_error(send: Send, error: RouterError, headers: Headers, dialect: Dialect) -> None:
-    facts = error_facts(error, "")
-    told = {**headers, **dialect.headers(""), **safe_headers(reply_headers(error))}
-    await send_whole(send, dialect.status(facts), dialect.envelope(facts), told)
+    status, told, body = error_answer(error, headers, dialect)
+    await send_whole(send, status, body, told)
 
 
 def answer_error(client: Client, error: RouterError, headers: Headers, dialect: Dialect, request_id: str = "") -> None:
+    client.answer(*error_answer(error, headers, dialect, request_id))
+
+
+def error_answer(
+    error: RouterError, headers: Headers, dialect: Dialect, request_id: str = ""
+) -> tuple[int, Headers, bytes]:
+    """Status, headers and body of the answer that an error is."""
     facts = error_facts(error, request_id)
     told = {"content-type": JSON, **headers, **dialect.headers(request_id), **safe_headers(reply_headers(error))}
-    client.answer(dialect.status(facts), told, dialect.envelope(facts))
+    return dialect.status(facts), told, dialect.envelope(facts)
 
 
 def error_facts(error: RouterError, request_id: str) -> ErrorFacts:
