@@ -25,6 +25,9 @@ _OUR_KEY_IS_BAD = (401, 403)
 _FRAGMENT_CHARS = 4
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_HOLD_IT = ("error", "detail", "errors")
+_SILENT = (b"", b"null", b"[]", b"{}")
 
 
 def from_transport(error: TransportError) -> UpstreamError:
@@ -80,8 +83,16 @@ def _rejected(status: int, headers: Mapping[str, str], error: ReportedError | No
 def _reported(body: bytes, status: int) -> ReportedError | None:
     """The error object of a refusal, in the shapes that servers use; None for HTML and the like."""
     try:
-        fields = _FIELDS.decode(body)
-        raw = fields.get("error") or fields.get("detail") or (body if "message" in fields else None)
-        return reported_error(bytes(raw), status) if raw is not None else None
+        said = _alone(body)
+        fields = _FIELDS.decode(said)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
+    told = [raw for name in _HOLD_IT if (raw := bytes(fields.get(name, b""))) not in _SILENT]
+    if told:
+        return reported_error(told[0], status)
+    return reported_error(said, status) if "message" in fields else None
+
+
+def _alone(body: bytes) -> bytes:
+    """Google's servers put the one object of a refusal into a list."""
+    return bytes(_LIST.decode(body)[0]) if body.startswith(b"[") and body.strip() != b"[]" else body

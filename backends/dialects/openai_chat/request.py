@@ -32,7 +32,7 @@ def read_chat(raw: bytes) -> ChatRequest:
     body = decode_body(_DECODER, raw)
     if body.stream_options is not None and not body.stream:
         raise RequestFault("stream_options is only allowed together with stream: true.", "stream_options")
-    if body.top_logprobs is not None and not body.logprobs:
+    if body.top_logprobs and not body.logprobs:
         raise RequestFault("top_logprobs is only allowed together with logprobs: true.", "top_logprobs")
     return ChatRequest(
         raw=raw,

@@ -71,7 +71,7 @@ def said(data: bytes) -> Said:
     choice = choices[0]
     words = choice.message or choice.delta or _Words()
     return Said(
-        reasoning=_text(words.reasoning_content) or _text(words.reasoning),
+        reasoning=_text(words.reasoning_content) or _text(words.reasoning) or _thought(words.content),
         text=_joined(words.content),
         refusal=_text(words.refusal),
         calls=tuple(_calls(words.tool_calls)),
@@ -98,6 +98,13 @@ def _joined(content: object) -> str:
     if not isinstance(content, list):
         return _text(content)
     return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+
+
+def _thought(content: object) -> str:
+    """Mistral's servers think in parts of their own, which hold parts."""
+    if not isinstance(content, list):
+        return ""
+    return "".join(_joined(part.get("thinking")) for part in content if isinstance(part, dict))
 
 
 def _text(value: object) -> str:

@@ -88,6 +88,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     reasoning: Reasoning | None = None
     truncation: Literal["disabled"] | None = None
     metadata: Annotated[dict[Short, Value], Meta(max_length=16)] | None = None
+    client_metadata: Any = None
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None

@@ -129,6 +129,7 @@ FIELDS: tuple[Row, ...] = (
     ),
     silent("truncation", "only `disabled`, which is what happens unasked"),
     silent("metadata", "left out: the response carries it"),
+    silent("client_metadata", "left out: what a client, as Codex, tells its own service of itself"),
     same("user"),
     same("safety_identifier"),
     same("prompt_cache_key"),
