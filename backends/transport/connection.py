@@ -175,7 +175,7 @@ class Connection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         exchange = self.exchange
-        if exchange is not None and not exchange.lingers:
+        if exchange is not None and exchange.lingering is None:
             exchange.pieces.append(data)
             exchange.unread += len(data)
 

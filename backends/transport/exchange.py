@@ -38,8 +38,8 @@ class Exchange:
 
     `head` is there when the reader may go on. `reusable`: another exchange may follow this one when it is `done`. `known`
     begins with a head that was not parsed, as its form was known. With `whole_s` the head of a good answer is there when all of
-    it is, or as much as is held unread, and it has to be over before `until`. An exchange holds its connection until it is
-    over, one way or the other, and then lets go of it at once.
+    it is, or as much as is held unread, and it has to be over before `until`. While it is `lingering` nobody wants the rest.
+    An exchange holds its connection until it is over, one way or the other, and then lets go of it at once.
     """
 
     __slots__ = (
@@ -48,7 +48,6 @@ class Exchange:
         "_flow",
         "_headers",
         "_into",
-        "_lingering",
         "_loop",
         "_near",
         "_paused",
@@ -60,6 +59,7 @@ class Exchange:
         "is_packed",
         "known",
         "lines",
+        "lingering",
         "of_head",
         "pieces",
         "reusable",
@@ -85,7 +85,7 @@ class Exchange:
         self._error: TransportError | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._into: Into | None = None
-        self._lingering: asyncio.TimerHandle | None = None
+        self.lingering: asyncio.TimerHandle | None = None
         self._near: Near | None = None
         self.together: set[Waits] | None = None
         self.whole_s = self.until = 0.0
@@ -134,11 +134,6 @@ class Exchange:
         if not self.done and self._error is None:
             self._fail(TransportError(kind, message, sent=True))
 
-    @property
-    def lingers(self) -> bool:
-        """Nobody wants the rest, but for the sake of the connection."""
-        return self._lingering is not None
-
     def is_near(self) -> None:
         """The alarm's word."""
         self.together, self._near = None, Near(self._loop, self.until, self._late)
@@ -165,8 +160,8 @@ class Exchange:
         elif self._near is not None:
             self._near.cancel()
             self._near = None
-        if self._lingering is not None:
-            self._lingering.cancel()
+        if self.lingering is not None:
+            self.lingering.cancel()
         if self._paused and flow is not None:
             self._paused = False
             flow.resume()
@@ -234,10 +229,10 @@ class Exchange:
             self._waiter = None
 
     async def aclose(self, *, whole: bool = False) -> None:
-        if self._lingering is not None:
+        if self.lingering is not None:
             return
         if whole and self._flow is not None:
-            self._lingering = self._loop.call_later(self._bounds.linger_s, self.give_up)
+            self.lingering = self._loop.call_later(self._bounds.linger_s, self.give_up)
             self._taken()
         else:
             self.give_up()

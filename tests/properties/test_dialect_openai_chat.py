@@ -13,7 +13,7 @@ from backends.dialects.openai_chat.relay import ChunkError, Relay
 from backends.dialects.openai_chat.reported import ReportedError, read_usage
 from backends.dialects.openai_chat.request import read_chat
 from backends.dialects.openai_chat.stream import Renderer
-from backends.dialects.openai_chat.whole import AnswerError, correct_whole
+from backends.dialects.openai_chat.whole import AnswerError, Around, WholeReader
 from backends.messages import Delta, Finish, Wire
 from backends.sse import Decoder
 
@@ -114,7 +114,7 @@ def test_an_upstream_that_talks_nonsense_is_refused_without_a_traceback(events: 
 @given(JSON | BODIES)
 def test_an_answer_that_is_no_answer_is_refused_without_a_traceback(value: Any) -> None:
     try:
-        body = correct_whole(json.dumps(value).encode(), "m", keeps_stop=False)[0].body
+        body = WholeReader("m").correct(json.dumps(value).encode(), keeps_stop=False)[0].body
     except (AnswerError, ReportedError):
         return
     assert json.loads(body)["model"] == "m"
@@ -122,8 +122,57 @@ def test_an_answer_that_is_no_answer_is_refused_without_a_traceback(value: Any) 
 
 def test_a_choice_without_an_index_is_the_one_that_its_place_says() -> None:
     said = [{"message": {"role": "assistant", "content": word}, "finish_reason": "stop"} for word in ("a", "b")]
-    body = correct_whole(json.dumps({"choices": said}).encode(), "m", keeps_stop=False)[0].body
+    body = WholeReader("m").correct(json.dumps({"choices": said}).encode(), keeps_stop=False)[0].body
     assert json.loads(body)["choices"] == [{**choice, "index": at} for at, choice in enumerate(said)]
+
+
+TEXTS = st.text(max_size=5) | st.sampled_from(
+    ["", "a", '":"', '","', '"', "\\", "assistant", "stop", 'x","tool_calls":[{}],"y":"']
+)
+CALLS = st.sampled_from([None, [], [{"id": "1", "function": {"name": "f", "arguments": {}}}]])
+MESSAGES = st.fixed_dictionaries(
+    {"role": st.sampled_from(["assistant", "", None]), "content": TEXTS | st.none()},
+    optional={"tool_calls": CALLS, "refusal": TEXTS},
+)
+CHOICES = st.fixed_dictionaries(
+    {"message": MESSAGES, "finish_reason": st.sampled_from(["stop", "length", "eos"])},
+    optional={"index": st.just(0), "text": TEXTS},
+)
+
+
+def told_by(reader: WholeReader, body: bytes) -> object:
+    try:
+        return reader.correct(body, keeps_stop=False)
+    except (AnswerError, ReportedError) as error:
+        return type(error), str(error)
+
+
+@given(st.lists(CHOICES, min_size=1, max_size=2), st.lists(TEXTS, min_size=1, max_size=4), st.data())
+def test_what_is_told_of_an_answer_hangs_on_no_answer_that_was_read_before(
+    choices: list[dict[str, Any]], texts: list[str], data: st.DataObject
+) -> None:
+    reader = WholeReader("m")
+    for text in texts:
+        choices[0]["message"]["content"] = text
+        body = msgspec.json.encode({"choices": choices})
+        at, other = data.draw(st.integers(0, len(body))), data.draw(st.sampled_from([b"", b'"', b"\\", b" ", b"x"]))
+        for said in (body, body[:at] + other + body[at:]):
+            called = b"tool_calls" in said and b"call_" not in said  # ids that we give are drawn
+            told, alone = told_by(reader, said), told_by(WholeReader("m"), said)
+            assert told == alone or called, (said, told, alone)
+
+
+def test_an_answer_that_differs_from_the_one_before_in_its_text_alone_is_known_by_what_is_around_it() -> None:
+    around = Around(b'[{"message":{"content":"', b'"}}]', "stop")
+    for text in ("", "plain", "two\nlines", '":"'):
+        told = msgspec.json.encode([{"message": {"content": text}}])
+        assert around.fits(told) is ('"' not in text)
+    for cut in (
+        b'[{"message":{"content":"\\"}}]',
+        b'[{"message":{"content":"',
+        b'[{"message":{"content":"","a":"b"}}]',
+    ):
+        assert not around.fits(cut)
 
 
 DELTAS = st.fixed_dictionaries(

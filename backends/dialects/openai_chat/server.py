@@ -6,7 +6,7 @@ from types import MappingProxyType
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.forward import Habits, forces_a_function, upstream_body
 from backends.dialects.openai_chat.relay import Relay
-from backends.dialects.openai_chat.whole import correct_whole
+from backends.dialects.openai_chat.whole import WholeReader
 from backends.dialects.openai_completions import forward as completions
 from backends.dialects.openai_embeddings import forward as embeddings
 from backends.messages import Asks, ChatRequest, Event, Whole
@@ -28,6 +28,7 @@ class ChatServer:
         self._model = model
         self._serves = serves
         self._habits = habits
+        self._wholes = WholeReader(model)
 
     def page(self, request: ChatRequest) -> tuple[str, Mapping[str, str]]:
         return PAGES[request.asks]
@@ -57,7 +58,7 @@ class ChatServer:
     def whole(self, body: bytes, request: ChatRequest) -> tuple[Event, ...]:
         if request.asks == "chat":
             keeps_stop = bool(request.tools) and forces_a_function(request)
-            return correct_whole(body, self._model, keeps_stop=keeps_stop)
+            return self._wholes.correct(body, keeps_stop=keeps_stop)
         if request.asks == "embeddings":
             vectors, usage = embeddings.correct_vectors(body, request, self._model)
             whole = Whole(vectors)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.dialects.openai_chat.whole import correct_whole
+from backends.dialects.openai_chat.whole import WholeReader
 from backends.messages import Delta, Finish, Usage, Whole, Wire
 from backends.upstream import Load
 from gateway.errors import Busy, Draining, Unauthorised
@@ -204,7 +204,7 @@ CHOICES = st.fixed_dictionaries(
 
 @given(st.lists(CHOICES, min_size=1, max_size=3))
 def test_a_finish_that_was_read_with_the_answer_is_the_one_that_stands_in_it(choices: list[object]) -> None:
-    answer, *_ = correct_whole(json.dumps({"choices": choices}).encode(), "m", keeps_stop=False)
+    answer, *_ = WholeReader("m").correct(json.dumps({"choices": choices}).encode(), keeps_stop=False)
 
     assert answer.finish in (None, reason_of(answer.body))
 
