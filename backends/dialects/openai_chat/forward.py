@@ -50,11 +50,12 @@ def may_name_salt(raw: bytes) -> bool:
 
 
 def forces_a_function(request: ChatRequest) -> bool:
-    """The client named the function to be called; the finish reason of such an answer stays `stop`."""
-    if not request.tools:
+    """The client named the function to be called; the finish reason of such an answer stays `stop`. Tools that are allowed are
+    named as well, and none of them is forced."""
+    if not request.tools or request.tool_choice != "function":
         return False
-    choice = _FIELDS.decode(request.raw).get("tool_choice")
-    return choice is not None and bytes(choice).startswith(b"{")
+    choice = _FIELDS.decode(_FIELDS.decode(request.raw)["tool_choice"])
+    return bytes(choice.get("type", b"")) != b'"allowed_tools"'
 
 
 def asking_usage(options: msgspec.Raw | None) -> msgspec.Raw:
