@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from classifiers.apart import open_apart
 from classifiers.appeal_tokens import Token, Tokens
 from classifiers.appeal_words import ADDRESS, APPEAL, GREETS, PLAIN
 from classifiers.appeals import OPTION, without_appeals
@@ -49,11 +50,12 @@ _DATA = re.compile(r"[\d`\"“$\\{}\[\]=<>]")
 
 
 def readings(turn: str) -> tuple[str, ...]:
-    """What the turn asks, without appeals; and its core where that is something else. Of a greeting that was cut off as an
-    appeal, and a demand behind it, the greeting is a reading too."""
+    """What the turn asks, without appeals; and its core, without what was put behind or before it, where that is something
+    else. Of a greeting that was cut off as an appeal, and a demand behind it, the greeting is a reading too."""
     asked = without_appeals(turn)
     whole = asked if asked == turn else core(turn)
-    return tuple(dict.fromkeys((asked, alone(asked), whole if _only_greets(whole) else asked)))
+    least = open_apart().without(alone(asked))
+    return tuple(dict.fromkeys((asked, least, whole if _only_greets(whole) else asked)))
 
 
 def alone(asked: str) -> str:

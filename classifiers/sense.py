@@ -70,14 +70,18 @@ def content(text: str) -> frozenset[str]:
 
 def stems(text: str) -> list[str]:
     """The same in order, as often as they stand there."""
-    return [_stem(word) for word in _WORD.findall(text.lower()) if _means(word)]
+    return [stem(word) for word in _WORD.findall(text.lower()) if _means(word)]
 
 
 def _means(word: str) -> bool:
     return len(word) > 3 and word not in _NO_CONTENT
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """
+    >>> stem("planets"), stem("asked")
+    ('planet', 'ask')
+    """
     return next((word.removesuffix(end) for end in ("ing", "ies", "ed", "es", "s") if word.endswith(end)), word)
 
 
