@@ -4,8 +4,9 @@ import asyncio
 import ssl
 
 from backends.transport.alarms import STRETCH_S, Alarms
+from backends.transport.connection import Connection
 from backends.transport.exchange import Bounds, Exchange
-from backends.transport.interface import HttpRequest, Origin, TransportError, lines_of, opening_of
+from backends.transport.interface import HttpRequest, Origin, TransportError, late, lines_of, opening_of
 from backends.transport.pool import Pool, PoolLimits
 
 
@@ -28,7 +29,7 @@ class FastTransport:
         while True:
             connection, is_reused = pool.reuse(now), True
             if connection is None:
-                connection, is_reused = await pool.take(connect_s)
+                connection, is_reused = await _taken(pool, connect_s, now, whole_s)
             exchange = connection.send(wire)
             if whole_s is not None:
                 exchange.whole_s, exchange.until = whole_s, now + whole_s
@@ -79,6 +80,17 @@ class FastTransport:
             self._tls = ssl.create_default_context()
             self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
+
+
+async def _taken(pool: Pool, connect_s: float, now: float, whole_s: float | None) -> tuple[Connection, bool]:
+    """As `take`, in the time of the whole answer, which may be less."""
+    if whole_s is None:
+        return await pool.take(connect_s)
+    try:
+        async with asyncio.timeout_at(now + whole_s):
+            return await pool.take(connect_s)
+    except TimeoutError:
+        raise late(whole_s) from None
 
 
 def serialise(request: HttpRequest) -> bytes:

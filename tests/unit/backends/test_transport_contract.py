@@ -366,6 +366,29 @@ async def test_an_answer_that_is_not_over_in_its_time_is_late(transport: Transpo
         await asyncio.wait_for(upstream.last.closed.wait(), 1.0)
 
 
+async def test_the_time_of_an_answer_holds_for_connecting_too(transport: Transport) -> None:
+    """A socket that listens, and whose owner never says the first word of TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        origin, path = locate(f"https://127.0.0.1:{silent.getsockname()[1]}/")
+        with pytest.raises(TransportError) as failure:
+            async with asyncio.timeout(5.0):
+                await transport.open(HttpRequest("POST", origin, path or "/"), 60.0, 0.05)
+
+    assert failure.value.kind == "late"
+
+
+async def test_the_time_of_an_answer_holds_for_waiting_for_a_connection_too() -> None:
+    fast = FastTransport(PoolLimits(connections=1))
+    async with fake_upstream(sse_reply(text_chunk("a"), Until(asyncio.Event()))) as upstream:
+        held = await fast.open(post(upstream), 1.0)
+        with pytest.raises(TransportError) as failure:
+            async with asyncio.timeout(5.0):
+                await fast.open(post(upstream), 60.0, 0.05)
+        assert (failure.value.kind, fast.in_use) == ("late", 1)
+        await held.aclose()
+        await fast.aclose()
+
+
 @pytest.mark.parametrize("whole_s", [5.0, 600.0], ids=["near", "far"])
 async def test_an_answer_in_time_leaves_no_alarm(fast: FastTransport, whole_s: float) -> None:
     async with fake_upstream(json_reply({}), Reply((HEAD, b"123", b"456789"), framing="raw")) as upstream:
