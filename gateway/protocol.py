@@ -118,6 +118,10 @@ class BoundedProtocol(asyncio.Protocol):
         elif reader.unsaid and reader.unsaid > self._most_of_head:
             self._part(heard_out=False)
 
+    def eof_received(self) -> None:
+        """A client that ends its side has ended the connection, but for what it has not taken yet."""
+        self._part(heard_out=False)
+
     @property
     def _most_of_head(self) -> int:
         return self.limits.header_bytes + READ_BYTES

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from servers.plain_client import chat_body, connected, head
 from servers.running_gateway import RunningGateway, one_model, running_gateway
-from upstreams.fake_upstream import Until, fake_upstream, finish_chunk, sse_reply, text_chunk
+from upstreams.fake_upstream import Until, chat_answer, fake_upstream, finish_chunk, sse_reply, text_chunk
 
 from gateway.parting import UNHEARD_BYTES
 
@@ -97,3 +97,19 @@ async def test_who_never_ends_is_hung_up_on_in_time(tmp_path: Path) -> None:
         await gateway.until(lambda _: not gateway.server.server_state.connections)
 
     assert told(answer)[0] == 413
+
+
+async def test_who_says_that_it_is_done_and_takes_nothing_is_hung_up_on_in_time(tmp_path: Path) -> None:
+    """Its end of the connection closes ours, which waits for all that was written to be taken."""
+    async with (
+        fake_upstream(chat_answer("x" * LARGE)) as upstream,
+        running_gateway(one_model(upstream.base), tmp_path, limits={"body_read_s": 0.1}) as gateway,
+    ):
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            client.connect(("127.0.0.1", gateway.port))
+            body = chat_body()
+            client.sendall(head(len(body)) + body)
+            await gateway.until(lambda _: gateway.server.server_state.total_requests == 1)
+            client.shutdown(socket.SHUT_WR)
+            await gateway.until(lambda _: not gateway.server.server_state.connections)
