@@ -93,7 +93,7 @@ class Reader:
     # What reads as the head before
 
     def _tell_again(self, head: Head, body: bytes, owed: int) -> None:
-        self._unused = 0
+        self._unused = self.head_bytes = 0
         try:
             self._hears.asked(head, keep_alive=True, body=None if owed else body)
         except Exception:

@@ -200,6 +200,15 @@ def test_a_body_that_reads_as_a_request_is_a_body(pieces: list[bytes]) -> None:
     same_however_it_is_told(pieces, most=9)
 
 
+@pytest.mark.parametrize("cut", [len(whole()), len(whole()) - 2], ids=["whole", "without its end"])
+def test_what_stood_between_two_requests_is_no_begin_of_the_third(cut: int) -> None:
+    reader = Reader(Listener(9))
+    for piece in (whole(), b"\r\n", whole()[:cut], whole()[cut:]):
+        reader.feed(piece)
+
+    assert (reader.awaits_head, reader.head_bytes) == (True, 0)
+
+
 @pytest.mark.parametrize(
     ("framing", "headers", "again"),
     [
