@@ -1,6 +1,7 @@
 """Calls beside an answer that is held back: a second opinion on it, and a head start for whoever may take over from it."""
 
 from collections.abc import Coroutine
+from functools import partial
 
 from backends.upstream import Answer
 from gateway.request.cascade import Cascade
@@ -16,7 +17,7 @@ def second_opinion(hold: Hold, job: Drive) -> SecondOpinion | None:
     if hold.second is None:
         return None
     attempt = job.owner.aside(hold.second, job.prepared(hold.second))
-    return SecondOpinion(hold.second, attempt, attempt.start(job.request, job.limits()))
+    return SecondOpinion(hold.second, attempt, partial(attempt.start, job.request, job.limits()))
 
 
 def head_start(hold: Hold, job: Drive, cascade: Cascade) -> HeadStart | None:

@@ -154,12 +154,14 @@ async def ended(trial: Trial, job: Drive) -> None:
 
 async def closed(trial: Trial, job: Drive) -> None:
     """Whatever is left of it, and who was asked beside it."""
-    if trial.coming is not None:
-        await forget(trial.coming)
-    if not trial.attempt.is_over:
-        await trial.attempt.end("cancelled", trial.tally.best_usage)
-    if trial.second is not None:
-        await heard_out(trial.second, job)
+    try:
+        if trial.coming is not None:
+            await forget(trial.coming)
+        if not trial.attempt.is_over:
+            await trial.attempt.end("cancelled", trial.tally.best_usage)
+    finally:
+        if trial.second is not None:
+            await heard_out(trial.second, job)
 
 
 async def concluded(cascade: Cascade, call: Call, trial: Trial) -> Outcome:
@@ -199,8 +201,10 @@ async def held_back(trial: Trial, progress: Progress, job: Drive, cascade: Casca
 
 
 async def heard_out(second: SecondOpinion, job: Drive) -> None:
-    await second.aclose()
-    job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
+    try:
+        await second.aclose()
+    finally:
+        job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
 
 
 def asking(trial: Trial, job: Drive) -> Awaitable[Answer]:

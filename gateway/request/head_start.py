@@ -39,10 +39,12 @@ class HeadStart:
         attempt, self._attempt = self._attempt, None
         if attempt is None or self._task is None:
             return
-        self._task.cancel()
-        await asyncio.wait((self._task,))
-        if not self._task.cancelled():
-            self._task.exception()
         usage = Usage(attempt.prepared.tokens, 0)
         self._charge(self.call, usage)
-        await attempt.end("cancelled", usage)
+        self._task.cancel()
+        try:
+            await asyncio.wait((self._task,))
+            if not self._task.cancelled():
+                self._task.exception()
+        finally:
+            await attempt.end("cancelled", usage)

@@ -6,6 +6,7 @@ speaks.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from backends.errors import UpstreamError
@@ -61,9 +62,11 @@ class Race:
             second = await self._another(first)
             winner = await self._foremost([first] if second is None else [first, second])
         finally:
+            if winner is not None and winner is second:
+                self._job.owner.take_over(winner.attempt)
+            self._note(first, second, winner)
             await self._close(first, second, winner)
         if winner is second:
-            self._job.owner.take_over(winner.attempt)
             self._job.announce(winner.call, self._prepared)
         return winner.call, winner.attempt, winner.task.result()
 
@@ -117,13 +120,18 @@ class Race:
         await failed(runner.call, runner.error, self._job)
 
     async def _close(self, first: Runner, second: Runner | None, winner: Runner | None) -> None:
-        """The attempt that is left alone when there was no race is its owner's to end."""
-        for runner in (first, second):
-            if runner is None or runner is winner:
-                continue
-            await forget(runner.task)
-            if runner is second or winner is not None or runner.error is not None:
-                await runner.attempt.end(runner.error.kind if runner.error else "cancelled", self._charged(runner))
+        """Each of them, though closing another be cut short. The attempt that is left alone when there was no race is its
+        owner's to end."""
+        async with AsyncExitStack() as closing:
+            for runner in (second, first):
+                if runner is None or runner is winner:
+                    continue
+                if runner is second or winner is not None or runner.error is not None:
+                    kind = runner.error.kind if runner.error is not None else "cancelled"
+                    closing.push_async_callback(runner.attempt.end, kind, self._charged(runner))
+                closing.push_async_callback(forget, runner.task)
+
+    def _note(self, first: Runner, second: Runner | None, winner: Runner | None) -> None:
         self._learn(first, second, winner)
         if second is not None:
             self._book(first, second, winner)

@@ -5,10 +5,12 @@ import json
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from servers.cascade_world import Client, Scripted, Spoken, fresh_world, loop_time
+from servers.cascade_world import Client, Scripted, Spoken, cut, fresh_world, loop_time
 from servers.virtual_time import run_virtual
 
 from backends.dialects.openai_chat.dialect import OpenAIChat
@@ -92,9 +94,11 @@ class Ran:
     books: Books
     error: RouterError | None
     began_at: float
+    left: bool = False
 
 
-async def run(doing: Sequence[Does], *, allowed: bool) -> Ran:
+async def run(doing: Sequence[Does], *, allowed: bool, cut_at: Sequence[int] = ()) -> Ran:
+    """`cut_at`: after so many turns of the loop it is cancelled."""
     track, world = Track(doing), fresh_world()
     live = Live(POLICY, {"m": tuple(Replica("m", name, name, upstream=Voice(track)) for name in "ab")})
     world.hedges.allowance.came(1.0 if allowed else 0.0)
@@ -104,7 +108,8 @@ async def run(doing: Sequence[Does], *, allowed: bool) -> Ran:
     client, books = Client(), Books("req_1", "openai_chat")
     ran = Ran(track, client, books, None, loop_time())
     out = StreamEgress(OpenAIChat(), client, request, "id", silence_s=60)
-    try:
+
+    async def serve() -> None:
         async with aclosing(Owner(live, NullObservation())) as owner:
             judged = await judge(live, request, ANONYMOUS, {}, world)
             cascade = cascade_of(POLICY, request, judged, world.escalations, books)
@@ -112,13 +117,21 @@ async def run(doing: Sequence[Does], *, allowed: bool) -> Ran:
             affinity, hedges = Affinity(live, world.residency), world.hedges
             job = Drive(live, request, b"", judged, affinity, owner, out, books, cascade, total_at, hedges=hedges)
             await drive(job)
+
+    serving = asyncio.create_task(serve())
+    cut(serving, cut_at)
+    try:
+        await serving
     except RouterError as error:
         ran.error = error
+    except asyncio.CancelledError:
+        ran.left = True
     finally:
         out.close()
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}, "something is left running"
     assert not any(replica.running or replica.queued_tokens for replica in live), "load is left"
+    assert all(answer.closed_at is not None for voice in track.voices for answer in voice.answers), "an answer is open"
     return ran
 
 
@@ -170,3 +183,26 @@ def test_two_that_fail_are_both_told_of() -> None:
         assert (ran.books.hedged.result, ran.books.microusd) == ("failed", 0)
 
     run_virtual(race())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(Does(3.0), Does(0.5)), (Does(2.0), Does(5.0)), (Does(2.0), Does(1.0)), (Does(3.0, "stream_cut"), Does(5.0))],
+    ids=["the second wins", "the first wins", "both at once", "the first fails"],
+)
+def test_a_race_that_is_cancelled_in_any_turn_holds_nothing_and_charges_who_was_asked_beside(
+    first: Does, second: Does
+) -> None:
+    def left(*cut_at: int) -> bool:
+        ran: list[Ran] = []
+
+        async def race() -> None:
+            ran.append(await run((first, second), allowed=True, cut_at=cut_at))
+
+        run_virtual(race())
+        assert (ran[0].books.hedged is not None) == (len(ran[0].track.voices) > 1)
+        return ran[0].left
+
+    turns = next(turn for turn in count(1) if not left(turn))
+    assert turns > 3
+    assert all(left(turn, turn + later) for turn in range(1, turns) for later in (1, 2))

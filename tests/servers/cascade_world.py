@@ -7,6 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import get_args
 
+from servers.virtual_time import VirtualLoop
+
 from backends.dialects.openai_chat.dialect import OpenAIChat
 from backends.dialects.openai_chat.request import read_chat
 from backends.errors import UpstreamError
@@ -188,13 +190,15 @@ class Stage:
         *,
         stream: bool = True,
         leaves_after_s: float | None = None,
+        cut_at: Sequence[int] = (),
         world: World | None = None,
         other: Upstream | None = None,
         local: bool = False,
         reads: bool = True,
         **fields: object,
     ) -> Came:
-        """One request from the decision to the books; the client may leave. `local`: engines of this process."""
+        """One request from the decision to the books; the client may leave. `local`: engines of this process. `cut_at`: after
+        so many turns of a virtual loop it is cancelled."""
         world = world or fresh_world()
         replicas = {
             "small": (Replica("small", "s", 1, upstream=small, is_local=local),),
@@ -205,20 +209,20 @@ class Stage:
         body = {"model": "auto", "messages": [{"role": "user", "content": "q"}], "stream": stream, **fields}
         request = read_chat(json.dumps(body).encode())
         came = Came(Client(reads=reads), Books("req_1", "openai_chat"), None, False, world)
-        task = asyncio.current_task()
-        assert task is not None
-        timer = leaves_after_s is not None and asyncio.get_running_loop().call_later(leaves_after_s, task.cancel)
+        serving = asyncio.create_task(self._serve(live, request, came, world))
+        timer = leaves_after_s is not None and asyncio.get_running_loop().call_later(leaves_after_s, serving.cancel)
+        cut(serving, cut_at)
         try:
-            await self._serve(live, request, came, world)
+            await serving
         except RouterError as error:
             came.error = error
         except asyncio.CancelledError:
-            task.uncancel()
             came.left = True
         finally:
             if timer:
                 timer.cancel()
         await asyncio.sleep(0)  # what was cancelled gets its turn
+        task = asyncio.current_task()
         assert asyncio.all_tasks() == {task}, f"left running: {asyncio.all_tasks() - {task}}"
         assert not any(replica.running or replica.queued_tokens for replica in live)
         return came
@@ -249,6 +253,14 @@ class Stage:
                 )
             finally:
                 out.close()
+
+
+def cut(task: "asyncio.Task[None]", turns: Sequence[int]) -> None:
+    """Cancels it after each of so many turns of a virtual loop, if it still goes on then."""
+    loop = asyncio.get_running_loop()
+    for turn in turns:
+        assert isinstance(loop, VirtualLoop)
+        loop.after_turns(turn, task.cancel)
 
 
 def fresh_world() -> World:

@@ -2,7 +2,7 @@
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 
@@ -12,9 +12,15 @@ class _Jumping(selectors.SelectSelector):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
+        self.turn = 0
+        self.due: dict[int, Callable[[], object]] = {}
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
+        self.turn += 1
+        if self.turn in self.due:
+            self.due.pop(self.turn)()
+            return ready
         if not ready and timeout is None:
             raise RuntimeError("everybody waits, and nothing is due")
         if not ready and timeout:
@@ -29,6 +35,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    def after_turns(self, turns: int, callback: Callable[[], object]) -> None:
+        """Between two turns of the loop, before whoever is due in the next one gets it."""
+        self._jumping.due[self._jumping.turn + turns] = callback
 
 
 def run_virtual(coroutine: Coroutine[Any, Any, None]) -> None:
