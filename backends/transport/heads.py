@@ -8,6 +8,9 @@ import re
 from collections.abc import Callable
 
 OK = 200
+STATUS = slice(len(b"HTTP/1.1 "), len(b"HTTP/1.1 200"))
+"""Where it stands."""
+
 LENGTH = b"content-length"
 CODED = frozenset((b"transfer-encoding", b"upgrade", b"content-encoding"))
 FRAMING = frozenset((LENGTH, *CODED, b"connection", b"proxy-connection"))
@@ -35,11 +38,12 @@ class Heads:
         self.status = 0
 
     def learn(self, data: bytes, status: int, lines: list[Line]) -> None:
-        """From the head that `data` begins with, and what the parser made of it."""
+        """From the head that `data` begins with, and what the parser made of it. Before that of the answer there may be another
+        one, of an interim answer."""
         if self._looks < MOST_LOOKS:
             self._looks += 1
             form = form_of(data, lines)
-            if status == OK and form is not None:
+            if status == OK and form is not None and data[STATUS] == b"%d" % OK:
                 self.match, self.status = form.match, status
 
 

@@ -154,6 +154,7 @@ def unlearnable() -> Iterator[bytes]:
     yield ONE.replace(b"content-length: 2", b"x-length: 2")
     yield ONE.replace(b"200 OK", b"429 Too Many Requests")
     yield ONE.replace(b"server: uvicorn", b"Content-Length: 2")
+    yield ONE.removesuffix(b"{}").replace(b"200 OK", b"103 Early Hints") + ONE
 
 
 @pytest.mark.parametrize("wire", list(unlearnable()))
