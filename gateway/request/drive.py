@@ -1,79 +1,27 @@
 """Step 8: the steps of a decision, performed. The only loop with awaits and branches; judgement is `advance()`'s."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable
 from contextlib import aclosing
 from functools import partial
 
-import msgspec
-
 from backends.errors import UpstreamError
-from backends.messages import Event
-from backends.upstream import Answer, Prepared, pour
+from backends.upstream import Answer, pour
 from gateway.errors import Misconfigured, RouterError
 from gateway.request.beside import head_start, second_opinion
 from gateway.request.cascade import Cascade
-from gateway.request.egress import Egress, speaks
+from gateway.request.egress import speaks
 from gateway.request.failing import failed
-from gateway.request.faults import from_reject, from_upstream, missed, telling
+from gateway.request.faults import from_reject, from_upstream, telling
 from gateway.request.hedge import Race
-from gateway.request.hold import HeldBack, forget
+from gateway.request.hold import HeldBack
 from gateway.request.job import Drive
-from gateway.request.owner import Attempt
-from gateway.request.second import SecondOpinion
 from gateway.request.settle import Tally
+from gateway.request.trial import Trial, closed
 from policies.advance import Outcome, Progress, advance, begin
 from policies.decision import Call, Reject
 
 ANSWERED = Outcome(sent=True, content_sent=True)
-
-
-class Trial(msgspec.Struct, eq=False):
-    """One attempt: who is asked with which prompt, what it said, and what keeps its answer back, if anything. Its events pass
-    through here to the client, and who `hears` knows of each as it passes. `coming` is an answer that was asked for beside
-    another attempt."""
-
-    call: Call
-    prepared: Prepared
-    attempt: Attempt
-    tally: Tally
-    job: Drive
-    out: Egress
-    hears: Sequence[Callable[[Event], None]] = ()
-    coming: "asyncio.Task[Answer] | None" = None
-    held: HeldBack | None = None
-    second: SecondOpinion | None = None
-
-    def take(self, events: Sequence[Event]) -> bool:
-        tally, speaks = self.tally, False
-        for event in events:
-            if tally.see(event):
-                speaks = True
-        if speaks and not tally.spoke:
-            tally.spoke = True
-            self.attempt.spoke()
-        for hear in self.hears:
-            for event in events:
-                hear(event)
-        return self.out.take(events, speaks=speaks)
-
-    def see(self, event: Event) -> None:
-        """One that is kept; it is shown when it may be."""
-        tally = self.tally
-        if tally.see(event) and not tally.spoke:
-            tally.spoke = True
-            self.attempt.spoke()
-        for hear in self.hears:
-            hear(event)
-
-    async def room(self) -> None:
-        """Raises UpstreamError when the client reads so slowly that the answer would take longer than it may."""
-        try:
-            async with asyncio.timeout_at(self.job.total_at):
-                await self.out.room()
-        except TimeoutError:
-            raise missed() from None
 
 
 async def drive(job: Drive) -> None:
@@ -152,18 +100,6 @@ async def ended(trial: Trial, job: Drive) -> None:
         await learning
 
 
-async def closed(trial: Trial, job: Drive) -> None:
-    """Whatever is left of it, and who was asked beside it."""
-    try:
-        if trial.coming is not None:
-            await forget(trial.coming)
-        if not trial.attempt.is_over:
-            await trial.attempt.end("cancelled", trial.tally.best_usage)
-    finally:
-        if trial.second is not None:
-            await heard_out(trial.second, job)
-
-
 async def concluded(cascade: Cascade, call: Call, trial: Trial) -> Outcome:
     """What the answer says of the route's escalations, and whether it was one."""
     held = trial.held
@@ -198,13 +134,6 @@ async def held_back(trial: Trial, progress: Progress, job: Drive, cascade: Casca
         trial.second, job.head_start = second_opinion(hold, job), head_start(hold, job, cascade)
         announce = partial(job.announce, call, trial.prepared)
         trial.held = cascade.holding(call, hold, announce, trial.second, job.head_start)
-
-
-async def heard_out(second: SecondOpinion, job: Drive) -> None:
-    try:
-        await second.aclose()
-    finally:
-        job.books.asked_beside(second.call, second.usage, job.live.policy.models[second.call.model].price)
 
 
 def asking(trial: Trial, job: Drive) -> Awaitable[Answer]:
