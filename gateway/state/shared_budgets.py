@@ -39,16 +39,21 @@ class SharedBudgets:
 
     async def take(self, changes: Sequence[Change], late: Callable[[Word], None]) -> Word | None:
         """All or nothing. None when the store is away or late; a word that nobody waits for any more goes to `late`."""
-        is_waiting = True
+        is_waiting, came = True, None
 
         async def work() -> Word:
-            word = await self._run(changes)
+            nonlocal came
+            came = word = await self._run(changes)
             if not is_waiting:
                 late(word)
             return word
 
         try:
             return await self._store.ask(work)
+        except asyncio.CancelledError:
+            if came is not None:
+                late(came)
+            raise
         finally:
             is_waiting = False
             self._tell()

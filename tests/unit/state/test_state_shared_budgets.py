@@ -165,3 +165,18 @@ async def test_all_budgets_of_a_request_are_one_round_trip(redis_url: str) -> No
         ledger.settle(answer.ticket, Use(1, 1))
         await ledger.aclose()
         assert await calls(client) == before + 1, "what came to what was set aside is not worth a word"
+
+
+async def test_what_was_taken_for_a_request_that_is_cancelled_in_that_instant_goes_back(redis_url: str) -> None:
+    async with gateways(redis_url) as (shared,):
+        ledger = Ledger(lambda: 1_000_000.0, shared)
+        reserving = asyncio.create_task(ledger.reserve(ask(60)))
+        await asyncio.sleep(0)
+        [exchange] = [task for task in asyncio.all_tasks() if task.get_name() == "store-exchange"]
+        exchange.add_done_callback(lambda _: reserving.cancel())
+
+        with pytest.raises(asyncio.CancelledError):
+            await reserving
+
+        assert not exchange.cancelled()
+        assert await ledger.look(ask(0)) == {"day": 100}
