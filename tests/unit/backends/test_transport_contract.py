@@ -12,6 +12,7 @@ import httpx
 import msgspec
 import pytest
 import uvloop
+from servers.virtual_time import run_virtual
 from upstreams.fake_upstream import (
     DONE,
     Cut,
@@ -262,6 +263,18 @@ async def test_a_connection_that_the_peer_closed_while_idle_is_not_used(fast: Fa
         assert await body_of(fast, post(upstream)) == b"{}"
 
 
+@pytest.mark.parametrize("stray", [b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil", b"\r\n"])
+async def test_what_comes_of_a_connection_that_rests_answers_nobody(fast: FastTransport, stray: bytes) -> None:
+    later = asyncio.Event()
+    twice = Reply((b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", Until(later), stray), framing="raw")
+    async with fake_upstream(twice, json_reply({})) as upstream:
+        assert await body_of(fast, post(upstream)) == b"ok"
+        later.set()
+        await upstream.until(lambda u: u.open_connections == 0)
+
+        assert await body_of(fast, post(upstream)) == b"{}"
+
+
 class Nobody:
     """Keeps no connection."""
 
@@ -312,6 +325,40 @@ async def test_the_pool_is_bounded_and_says_so_when_nobody_leaves() -> None:
         for response in held:
             await response.aclose()
         assert fast.in_use == 0
+        await fast.aclose()
+
+
+async def test_who_gives_up_connecting_makes_room_for_who_waits() -> None:
+    fast, came = FastTransport(PoolLimits(connections=1)), asyncio.Queue[None]()
+
+    async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.put_nowait(None)
+        await reader.read()
+        writer.close()
+
+    async with asyncio.timeout(5.0), await asyncio.start_server(says_nothing, "127.0.0.1", 0) as silent:
+        origin, _ = locate(f"https://127.0.0.1:{silent.sockets[0].getsockname()[1]}")
+        first, second = [asyncio.create_task(fast.open(HttpRequest("POST", origin, "/"), 60.0)) for _ in range(2)]
+        for asking in (first, second):
+            await came.get()
+            asking.cancel()
+            await asyncio.wait((asking,))
+
+    assert fast.in_use == 0
+
+
+async def test_who_is_given_a_turn_and_gives_up_gives_it_on() -> None:
+    fast = FastTransport(PoolLimits(connections=1))
+    async with fake_upstream(sse_reply(text_chunk("a"), Until(asyncio.Event())), json_reply({})) as upstream:
+        held = await fast.open(post(upstream), 1.0)
+        first, second = [asyncio.create_task(fast.open(post(upstream), 60.0)) for _ in range(2)]
+        await asyncio.sleep(0)
+        await held.aclose()
+        first.cancel()
+
+        async with asyncio.timeout(5.0):
+            assert await read_whole(await second, 1 << 20) == b"{}"
+        assert (first.cancelled(), fast.in_use) == (True, 0)
         await fast.aclose()
 
 
@@ -396,6 +443,28 @@ async def test_an_answer_in_time_leaves_no_alarm(fast: FastTransport, whole_s: f
 
         assert bodies == [b"{}", b"123456789"]
         assert fast.waiting == fast.in_use == 0
+
+
+class Still(asyncio.Transport):
+    """Nothing goes anywhere."""
+
+    def write(self, data: object) -> None: ...
+
+
+def test_an_answer_that_came_in_time_may_be_read_at_any() -> None:
+    async def read_late() -> None:
+        loop = asyncio.get_running_loop()
+        connection = Connection(Bounds(), Nobody(), loop)
+        connection.connection_made(Still())
+        exchange = connection.send(b"?")
+        exchange.whole_s, exchange.until = 5.0, loop.time() + 5.0
+        exchange.is_near()
+        connection.data_received(HEAD + b"123456789")
+        await asyncio.sleep(60.0)
+
+        assert [await exchange.read(), await exchange.read()] == [b"123456789", b""]
+
+    run_virtual(read_late())
 
 
 async def test_a_refusal_is_told_before_its_body_has_come(transport: Transport) -> None:
