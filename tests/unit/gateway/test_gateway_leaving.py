@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from gateway.protocol import BoundedProtocol, bounded_by
+from gateway.protocol import READ_BYTES, BoundedProtocol, bounded_by
 from gateway.request.client import Asker
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import JSON
@@ -58,10 +58,10 @@ async def no_app(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError
 
 
-def on(wire: Wire) -> BoundedProtocol:
+def on(wire: Wire, limits: Limits | None = None) -> BoundedProtocol:
     config = uvicorn.Config(no_app, log_config=None)
     config.load()
-    protocol = bounded_by(Limits(), {PATH: answers_early})(config, ServerState(), {})
+    protocol = bounded_by(limits or Limits(), {PATH: answers_early})(config, ServerState(), {})
     protocol.connection_made(wire)
     return protocol
 
@@ -99,4 +99,18 @@ async def test_a_connection_is_left_by_one_side_where_the_client_still_speaks(
     assert wire.done == done
     assert answer.startswith(b"HTTP/1.1 4")
     assert wire.written == answer
+    protocol.connection_lost(None)
+
+
+async def test_of_a_head_that_came_too_late_as_much_is_heard_out_as_of_one_in_time() -> None:
+    wire, limits = Wire(can_end_one_side=True), Limits(head_read_s=0.01)
+    protocol = on(wire, limits)
+
+    protocol.data_received(HEAD[:9])
+    await until(lambda: bool(wire.done))
+    protocol.data_received(b"x" * (limits.header_bytes + READ_BYTES))
+    assert (wire.done, wire.written[:12]) == (["one side"], b"HTTP/1.1 408")
+
+    protocol.data_received(b"x")
+    assert wire.done == ["one side", "aborted"]
     protocol.connection_lost(None)
