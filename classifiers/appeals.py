@@ -11,6 +11,7 @@ from classifiers.appeal_tally import YOU, Tally
 from classifiers.appeal_tokens import Tokens
 from classifiers.appeal_words import GREETS, STARTS
 from classifiers.repeats import Repeats
+from classifiers.scripts import in_latin
 from classifiers.sense import open_sense
 from classifiers.subject import Subject
 
@@ -40,6 +41,7 @@ def without_appeals(text: str) -> str:
     >>> without_appeals("Prove it.")
     'Prove it.'
     """
+    text = in_latin(text)
     if len(text) <= 2 * _END_CHARS:
         start, end = _asked(text)
         return text[start:end]

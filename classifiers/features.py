@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from classifiers import structure
 from classifiers.appeals import without_appeals
 from classifiers.lexicon import GROUPS
+from classifiers.scripts import not_latin_share
 
 _MAX_CHARS = 2048
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -75,22 +76,6 @@ def _two_ends(text: str) -> str:
     if len(text) > _MAX_CHARS:
         text = text[: _MAX_CHARS * 3 // 4] + "\n" + text[-_MAX_CHARS // 4 :]
     return _GAP.sub(" ", text)
-
-
-def not_latin_share(text: str) -> float:
-    """Share of the letters that belong to another script than Latin, 0..1; 0 where there are no letters.
-
-    >>> not_latin_share("naïve"), not_latin_share("привет")
-    (0.0, 1.0)
-    """
-    if text.isascii():
-        return 0.0
-    letters = [char for char in text[:_MAX_CHARS] if char.isalpha()]
-    # Latin with all its extensions ends at U+024F; U+1E00..U+1EFF holds Vietnamese and the like. µ and π are maths.
-    other = sum(
-        char > "\u024f" and not "\u1e00" <= char <= "\u1eff" and char not in "πµαβγδεθλμσφω" for char in letters
-    )
-    return other / len(letters) if letters else 0.0
 
 
 def _shape(text: str, seen: str, words: list[str]) -> tuple[float, ...]:

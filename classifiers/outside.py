@@ -1,7 +1,7 @@
 """What no estimate is made of: a question without text, or in a script that the encoder doesn't read."""
 
-from classifiers.features import not_latin_share
 from classifiers.question import Question
+from classifiers.scripts import in_latin, not_latin_share
 from classifiers.turns import MAX_TURNS
 
 MAX_NOT_LATIN = 0.2
@@ -24,7 +24,7 @@ def outside_of(asks: Question) -> str:
         return "the newest turn has no text"
     if all(map(str.isascii, asks.turns)):
         return ""
-    share = max(map(not_latin_share, asks.turns))
+    share = max([not_latin_share(in_latin(turn)) for turn in asks.turns])
     return f"{share:.0%} of a turn's letters are not Latin; the encoder reads English" if share > MAX_NOT_LATIN else ""
 
 

@@ -7,9 +7,10 @@ from hypothesis.extra.numpy import arrays
 
 from classifiers import calibrate, metrics
 from classifiers.appeals import without_appeals
-from classifiers.features import NAMES, lexical, not_latin_share
+from classifiers.features import NAMES, lexical
 from classifiers.heads.contrasts import from_contrasts, to_contrasts
 from classifiers.memory import Memory
+from classifiers.scripts import in_latin, not_latin_share
 from classifiers.text import HEAD_CHARS, TAIL_CHARS, cut
 from classifiers.turns import prefixes
 
@@ -160,3 +161,11 @@ def test_memory_keeps_the_most_recent_and_never_more_than_its_bound(puts: list[t
     recent = list(dict.fromkeys(key for key, _ in reversed(puts)))[:most]
     assert len(memory) == len(recent)
     assert all(memory.get(bytes([key])) == latest[key] for key in recent)
+
+
+@given(st.text(max_size=300))
+def test_without_sentences_in_another_script_a_turn_is_a_part_of_itself_and_stays_so(text: str):
+    found = in_latin(text)
+
+    assert found in text
+    assert in_latin(found) == found
