@@ -7,7 +7,6 @@ upgrade is passed over, as RFC 9110 section 7.8 allows, instead of losing the bo
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,10 +15,12 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from gateway.asgi import App, Asgi
+from gateway.attending import attended
 from gateway.caller import Caller
 from gateway.deadline import NEVER, Deadline
 from gateway.endpoints import NO_ENDPOINTS, Attend, Endpoints
 from gateway.errors import BadRequest, RouterError, SlowRequest
+from gateway.flow import Flow
 from gateway.openings import Openings
 from gateway.parting import UNHEARD_BYTES, Parting
 from gateway.reader import Reader
@@ -42,10 +43,8 @@ REST_S = 75.0
 CROWD = 128
 """Connections beyond the limit whose requests are refused in words; whoever comes behind them is hung up on."""
 
-log = logging.getLogger("turnout.server")
 
-
-class BoundedProtocol(asyncio.Protocol):
+class BoundedProtocol(Flow):
     """One connection. What the class has is set by `bounded_by`. The exact bound on the head's size is `ingress`'s; this one
     bounds memory.
 
@@ -54,10 +53,8 @@ class BoundedProtocol(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_answering",
         "_app",
         "_deadline",
-        "_has_room",
         "_is_crowd",
         "_parting",
         "_reader",
@@ -65,10 +62,7 @@ class BoundedProtocol(asyncio.Protocol):
         "_rests",
         "_state",
         "_waiting",
-        "is_deaf",
-        "is_full",
         "loop",
-        "transport",
     )
 
     limits = Limits()
@@ -82,6 +76,7 @@ class BoundedProtocol(asyncio.Protocol):
         app_state: Mapping[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
+        super().__init__()
         self.loop = _loop or asyncio.get_running_loop()
         self._app: App = config.loaded_app
         self._state = server_state
@@ -89,10 +84,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._deadline = Deadline(self.loop, self._late)
         self._waiting: list[tuple[Caller, Attend]] = []  # few: an empty deque has 700 bytes
         self._reading: Caller | None = None
-        self._answering: Caller | None = None
-        self._has_room: asyncio.Event | None = None
         self._parting: Parting | None = None
-        self._is_crowd = self.is_deaf = self.is_full = self._rests = False
+        self._is_crowd = self._rests = False
 
     # The connection: what the transport and the server say of it
 
@@ -120,7 +113,8 @@ class BoundedProtocol(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """A client that ends its side has ended the connection, but for what it has not taken yet."""
-        self._part(heard_out=False)
+        if self.transport.get_write_buffer_size():
+            self._part(heard_out=False)
 
     @property
     def _most_of_head(self) -> int:
@@ -163,19 +157,6 @@ class BoundedProtocol(asyncio.Protocol):
             self._parting = Parting(
                 transport, self._deadline, heard_out=heard_out, wait_s=wait_s, patience_bytes=patience_bytes
             )
-
-    def pause_writing(self) -> None:
-        """More was written than the client has read."""
-        self.is_full, self._has_room = True, asyncio.Event()
-        if self._answering is not None:
-            self._answering.has_room = False
-
-    def resume_writing(self) -> None:
-        self.is_full = False
-        if self._answering is not None:
-            self._answering.has_room = True
-        if self._has_room is not None:
-            self._has_room.set()
 
     # A request
 
@@ -235,23 +216,8 @@ class BoundedProtocol(asyncio.Protocol):
         self._answering = caller
         if self.is_full:
             caller.has_room = False
-        caller.task = task = self.loop.create_task(self._serve(caller, attend))
+        caller.task = task = self.loop.create_task(attended(caller, attend, self._state.tasks))
         self._state.tasks.add(task)
-
-    async def _serve(self, caller: Caller, attend: Attend) -> None:
-        """Whatever an endpoint does, its client is left neither waiting nor with half an answer that looks whole."""
-        try:
-            await attend(caller)
-        except (Exception, asyncio.CancelledError) as error:
-            log.error("a request broke", exc_info=error)
-        else:
-            if not caller.is_over and not caller.disconnected:
-                log.error("a request was left without the end of its answer")
-        finally:
-            task, caller.task = caller.task, None
-            self._state.tasks.discard(task)
-        if not caller.is_over:
-            caller.break_off()
 
     def answered(self) -> None:
         """Of a request that was answered before its body was whole, the rest is thrown away; not for ever."""
@@ -274,20 +240,6 @@ class BoundedProtocol(asyncio.Protocol):
         if openings.carried is not carried:
             openings.carry(carried)
         return openings[status]
-
-    async def room(self) -> None:
-        if self.is_full and self._has_room is not None:
-            await self._has_room.wait()
-
-    def listen(self) -> None:
-        if self.is_deaf:
-            self.is_deaf = False
-            self.transport.resume_reading()
-
-    def _stop_reading(self) -> None:
-        if not self.is_deaf:
-            self.is_deaf = True
-            self.transport.pause_reading()
 
     # What is no request
 
