@@ -11,6 +11,7 @@ from classifiers.reading_words import REFERS
 
 _SEEN_CHARS = 2_048  # of a text, or of a sentence, so much tells
 _END = re.compile(r"[.!?:…。！？：｡।؟][*'\")\]}>」』”»]*\s*|\n\s*")
+_OTHERS = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2000-\u2bff]")  # neither Latin nor a mark
 _RUN = re.compile(r"(?<=\w)[ \t]+(?=[^\W\d_a-zA-Z])")
 _WORD = re.compile(r"[^\W\d_]+")
 _OTHER, _LATIN = 0.5, 0.05
@@ -51,7 +52,7 @@ def in_latin(text: str) -> str:
     >>> in_latin("Translate this into English. 请仔细思考。")
     'Translate this into English. 请仔细思考。'
     """
-    if text.isascii() or len(text) > _MOST_CHARS:
+    if text.isascii() or len(text) > _MOST_CHARS or not _OTHERS.search(text):
         return text
     whole = text.strip()
     found = (cut(whole) for cut in (_core, _before_run))
