@@ -28,7 +28,8 @@ ROUNDED = 5
 @st.composite
 def policies(draw: st.DrawFn) -> Policy:
     """Its first names are the ladder; the route escalates to some model, which may be one of them."""
-    prices = {name: Price(*[draw(st.sampled_from([100_000, 1_000_000, 5_000_000]))] * 3) for name in NAMES}
+    inputs = {name: draw(st.sampled_from([100_000, 1_000_000, 2_000_000])) for name in NAMES}
+    prices = {name: Price(price, 0, price) for name, price in inputs.items()}
     among = NAMES[: draw(st.integers(2, 3))]
     choose = Choose(
         among=among,
@@ -49,7 +50,7 @@ def policies(draw: st.DrawFn) -> Policy:
         },
         routes=(Route(name="r", choose=choose, fallback=spare, escalate="up"),),
         escalations={"up": plan},
-        may_move="up",
+        may_move=draw(st.sampled_from(["up", "up", "freely"])),
     )
 
 
@@ -64,6 +65,7 @@ def fields(draw: st.DrawFn, runs: st.SearchStrategy[int]) -> Field:
     }
     facts = Facts(
         prompt_tokens=1_000,
+        history_tokens=draw(st.sampled_from([0, 900])),
         allowed_models=draw(st.none() | st.frozensets(st.sampled_from(NAMES), min_size=1)),
         escalated_to=draw(st.sampled_from(["", policy.escalations["up"].to])),
     )
@@ -71,12 +73,13 @@ def fields(draw: st.DrawFn, runs: st.SearchStrategy[int]) -> Field:
 
 
 @settings(max_examples=200, deadline=None)
-@given(fields(st.integers(0, 1)), CHANCES)
-def test_the_first_choice_is_that_of_the_whole_decision(field: Field, chances: dict[str, float]) -> None:
-    estimate, choice = Estimate(p_good=chances), decide_on(field, Estimate(p_good=chances)).choice
+@given(fields(st.integers(0, 1)), st.lists(CHANCES, min_size=1, max_size=3))
+def test_the_first_choice_is_that_of_the_whole_decision(field: Field, turns: list[dict[str, float]]) -> None:
+    estimate = Estimate(p_good=turns[-1], earlier=tuple(turns[:-1]))
+    choice = decide_on(field, estimate).choice
     if isinstance(choice, Call):
         assert field.offer is not None
-        known = known_places(field.policy, field.offer, field.facts, field.taken, ())
+        known = known_places(field.policy, field.offer, field.facts, field.taken, estimate.earlier)
         assert first_choice(field, field.offer, known, estimate) == choice.model
 
 
