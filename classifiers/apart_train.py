@@ -1,8 +1,8 @@
 """`python -m classifiers.apart_train --data DIR`: what an addition looks like, from published prompts put together.
 
 No seam of a published prompt, of a written one or of a light question before a task is one's; what is put behind a light
-question is an addition, and so is what a published prompt tells where another one's question stands before it. The examples are
-`glued.jsonl`: additions, light questions, tasks, and prompts whose sentences belong together. It needs scikit-learn.
+question is an addition, and so is what a published prompt tells where another one's question stands before it. The moulds of
+`glued.jsonl` are for additions, light questions, tasks, and prompts whose sentences belong together. It needs scikit-learn.
 """
 
 import argparse
@@ -15,17 +15,30 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers import data, pool
+from classifiers import pool
 from classifiers.apart import WEIGHTS, Side
+from classifiers.apart_parts import Published, parts_of, read_published
 from classifiers.heads.inputs import Floats
+from classifiers.moulds import Moulds
 from classifiers.seams import Seams, seams
-from classifiers.sense_train import TASK, Example, read_examples
+from classifiers.sense_train import TASK, read_examples
 
-EXAMPLES = Path(__file__).parent / "glued.jsonl"
+MOULDS = Path(__file__).parent / "glued.jsonl"
 _GLUE = (" ", " ", " ", "\n", "\n\n")
 _JOINS = ("", "", "", "Also, ", "Then ", "And ", "After that, ")
-_PAIRS, _PUBLISHED, _MOST_CHARS, _QUESTION_CHARS = 8_000, 12_000, 1_024, 160
+_PAIRS, _ADDITIONS, _TASKS, _WHOLE, _TWICE = 8_000, 6_000, 1_500, 4_000, 0.2
+_LIGHT, _HARD = 0.9, 0.5  # anchors that a small model answers with more than this, and with less
 _UNITS, _PENALTY, _SPREAD, _SHARE = 24, 0.05, 0.05, 0.25
+
+_CARD = {
+    "tells": "whether what stands behind a seam of a text, or before it, was put there; two networks of 24 units",
+    "examples": "moulds in glued.jsonl, appeals.jsonl and anchors.jsonl, written for this project, filled from the sources",
+    "mmlu, gsm8k": "lm-sys/RouteLLM@0b64fda, Apache-2.0, data MIT",
+    "mmlu-pro": "TIGER-AI-Lab/MMLU-Pro@f418b11, Apache-2.0, data MIT",
+    "mix": "ulab-uiuc/LLMRouter@4e7a796, MIT; tasks under CC BY, CC BY-SA, Apache-2.0 and MIT; GPQA left out",
+    "mt-bench": "first turns as in lm-sys/RouteLLM@0b64fda, Apache-2.0",
+    "not_for": "other languages than English; texts with options or of more than 600 characters, which stay whole",
+}
 
 
 class Glued(NamedTuple):
@@ -36,15 +49,26 @@ class Glued(NamedTuple):
     first: bool = False
 
 
+class Written(NamedTuple):
+    """What was written for this, its slots filled."""
+
+    additions: list[str]
+    light: list[str]
+    tasks: list[str]
+    small_tasks: list[str]
+    whole: list[str]
+
+
 def train(data_dir: Path, out: Path = WEIGHTS) -> dict[str, str]:
     """Writes the weights; returns their card. Raises data.DataMissing."""
     from safetensors.numpy import save
 
     drawn = random.Random(7)
-    published = published_texts(drawn, data_dir)
-    texts = [*additions(drawn, published), *wholes(drawn, published)]
+    published = read_published(drawn, data_dir)
+    ours = written(drawn, published)
+    texts = [*additions(drawn, published, ours), *wholes(drawn, published, ours)]
     told = [(one, found) for one in texts if (found := seams(one.text)) is not None]
-    card = {"examples": EXAMPLES.name, "published": str(len(published)), "texts": str(len(told))}
+    card = {**_CARD, "published": str(len(published.texts)), "texts": str(len(told))}
     parts: dict[str, NDArray[np.float32]] = {}
     for name, first in (("behind", False), ("before", True)):
         side, share = fit(*rows_of(told, first=first))
@@ -54,52 +78,52 @@ def train(data_dir: Path, out: Path = WEIGHTS) -> dict[str, str]:
     return card
 
 
-def published_texts(drawn: random.Random, data_dir: Path) -> list[str]:
-    """Prompts of every source, and what MMLU's ask without their options."""
-    data.require(data_dir)
-    mmlu, gsm8k = data.mmlu(data_dir).texts, data.gsm8k(data_dir).texts
-    mix = data.mix(data_dir, pool.MIX_SMALL, pool.MIX_LARGE).texts
-    pro = data.mmlu_pro(data_dir, pool.PRO_SMALL, pool.PRO_LARGE, with_mmlu=False).texts
-    asked = [text.split("\nA.")[0].strip() for text in drawn.sample([*mmlu, *pro], _PUBLISHED // 2)]
-    texts = [*asked, *gsm8k, *mix, *drawn.sample(mmlu, 1000), *data.mtbench(data_dir).texts]
-    return [text for text in texts if len(text) <= _MOST_CHARS]
-
-
-def additions(drawn: random.Random, published: Sequence[str]) -> Iterator[Glued]:
-    """Put behind a light question, or before it."""
-    examples = _by_kind()
-    added = [*examples["glued"], *(one.text for one in read_examples() if one.kind != TASK)]
-    questions = [text for text in published if text.endswith("?") and len(text) <= _QUESTION_CHARS]
-    told = [
-        part for text in published for part in text.split(". ")[:-1] if 4 < len(part.split()) < 30 and "?" not in part
+def written(drawn: random.Random, published: Published) -> Written:
+    """From moulds, examples of appeals and anchors."""
+    examples, anchors = read_examples(), pool.read_anchors()
+    appeals = [one.text for one in examples if one.kind != TASK]
+    small_tasks = [one.text for one in examples if one.kind == TASK]
+    moulds = Moulds(MOULDS, drawn, {**parts_of(drawn, published), "appeal": appeals, "task": small_tasks})
+    sure = list(zip(anchors.texts, anchors.q_small.tolist(), strict=True))
+    added = [
+        f"{text} {moulds.filled(drawn.choice(('{appeal}', '{demand}')))}" if drawn.random() < _TWICE else text
+        for text in moulds.distinct("addition", _ADDITIONS)
     ]
-    light = [text for text in examples["light"] if len(text.split()) > 2]
+    return Written(
+        [*added, *appeals],
+        [*moulds.distinct("light", _TASKS), *(text for text, small in sure if small > _LIGHT)],
+        [*moulds.distinct("asked", _TASKS), *(text for text, small in sure if small < _HARD)],
+        small_tasks,
+        moulds.distinct("whole", _WHOLE),
+    )
+
+
+def additions(drawn: random.Random, published: Published, ours: Written) -> Iterator[Glued]:
+    """Put behind a light question, or before it."""
+    longer = [text for text in ours.light if len(text.split()) > 2]
     for _ in range(_PAIRS):
-        asks = drawn.choice(questions if drawn.random() < 0.4 else examples["light"])
+        asks = drawn.choice(published.questions if drawn.random() < 0.4 else ours.light)
         asks = asks.rstrip("?.!") if drawn.random() < 0.25 else asks
-        yield _behind(drawn, asks, drawn.choice(added))
-        yield _before(drawn, drawn.choice(added), asks)
-        at = drawn.randrange(len(told))
-        tells = ". ".join(told[at : at + drawn.choice((1, 1, 2, 3))]) + "."
-        asks = drawn.choice(questions if drawn.random() < 0.4 else light)
+        yield _behind(drawn, asks, drawn.choice(ours.additions))
+        yield _before(drawn, drawn.choice(ours.additions), asks)
+        at = drawn.randrange(len(published.told))
+        tells = " ".join(published.told[at : at + drawn.choice((1, 1, 2, 3))])
+        asks = drawn.choice(published.questions if drawn.random() < 0.4 else longer)
         yield _behind(drawn, asks, tells) if drawn.random() < 0.6 else _before(drawn, tells, asks)
 
 
-def wholes(drawn: random.Random, published: Sequence[str]) -> Iterator[Glued]:
+def wholes(drawn: random.Random, published: Published, ours: Written) -> Iterator[Glued]:
     """No part of these is an addition."""
-    examples = _by_kind()
-    tasks = [*examples["asked"], *(text for text in published if len(text) < 250), *examples["asked"] * 4]
-    small = [one.text for one in read_examples() if one.kind == TASK]
-    questions = [text for text in published if text.endswith("?") and len(text) <= _QUESTION_CHARS]
-    for text in [*published, *examples["whole"] * 3, *examples["asked"] * 2]:
+    tasks = [*(text for text in published.texts if len(text) < 250), *ours.tasks * 2]
+    for text in [*published.texts, *ours.whole * 2, *ours.tasks]:
         yield Glued(text)
     for _ in range(_PAIRS):
-        asks = drawn.choice(questions if drawn.random() < 0.4 else examples["light"])
+        asks = drawn.choice(published.questions if drawn.random() < 0.4 else ours.light)
         join, task = drawn.choice(_JOINS), drawn.choice(tasks)
         yield Glued(f"{asks}{drawn.choice(_GLUE)}{join}{task[0].lower() + task[1:] if join else task}")
         yield Glued(f"{drawn.choice(tasks)}{drawn.choice(_GLUE)}{asks}")
         if drawn.random() < 0.3:
-            yield Glued(f"{asks}{drawn.choice(_GLUE)}{drawn.choice(small)}")
+            yield Glued(f"{asks}{drawn.choice(_GLUE)}{drawn.choice(ours.small_tasks)}")
 
 
 def rows_of(told: Sequence[tuple[Glued, Seams]], *, first: bool) -> tuple[Floats, Floats]:
@@ -127,21 +151,13 @@ def fit(rows: Floats, added: Floats) -> tuple[Side, float]:
     chosen = np.concatenate([np.arange(len(added)), *[np.nonzero(added)[0]] * (again - 1)])
     mean, spread = rows.mean(0), rows.std(0) + _SPREAD
     net = MLPClassifier(
-        (_UNITS,), activation="tanh", alpha=_PENALTY, learning_rate_init=2e-3, batch_size=256, max_iter=40, random_state=0,
+        (_UNITS,), activation="tanh", alpha=_PENALTY, learning_rate_init=2e-3, batch_size=256, max_iter=60, random_state=0,
         early_stopping=True, n_iter_no_change=6,
     )  # fmt: skip
     net.fit((rows[chosen] - mean) / spread, added[chosen])
     first = net.coefs_[0] / spread[:, None]
     hidden = np.vstack([first, net.intercepts_[0] - mean @ first])
     return Side(hidden, np.append(net.coefs_[1][:, 0], net.intercepts_[1])), float(added.mean())
-
-
-def _by_kind() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in EXAMPLES.read_bytes().splitlines():
-        one = msgspec.json.decode(line, type=Example)
-        found.setdefault(one.kind, []).append(one.text)
-    return found
 
 
 def _behind(drawn: random.Random, asks: str, added: str) -> Glued:

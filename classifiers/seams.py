@@ -108,7 +108,8 @@ def _kind(gap: str, before: str, token: str) -> int | None:
     if not token[0].isalnum() and token[0] not in "'’¿¡" and token not in _OPERATORS:
         return 2
     is_capital = token[0].isupper() and len(token) > 1 and not token.isupper() and not before[0].isupper()
-    return 3 if is_capital and before.lower() not in PLAIN else None
+    goes_on = before.lower() in PLAIN or before in _OPERATORS  # "P(x) = P(y)Q(z)" is one formula
+    return 3 if is_capital and not goes_on else None
 
 
 def _pair(shared: Floats, part: Floats, rest: Floats) -> Floats:

@@ -37,6 +37,10 @@ def test_what_is_asked_stays(text: str):
     assert open_apart().without(text) == text
 
 
+def test_both_sides_of_an_operator_are_one_formula():
+    assert seams("P(x) = Find(x) + Seek(y)") is None
+
+
 def test_options_and_long_texts_stay_whole():
     options = f"{ASKED}\nA. // as a lemma\nB. // as a proof"
 
