@@ -73,6 +73,11 @@ def test_what_a_draw_chose_does_not_settle_anything() -> None:
         assert unsettled(explores, ASK, span(0.0, 0.1), drawn) == ()
 
 
+def test_a_past_that_is_open_leaves_open_what_comes_after_by_either_of_its_ends() -> None:
+    assert unsettled(policy(), ASK, span(0.2, 0.8, (0.9, 0.1)), IDLE) == (0, 1)
+    assert unsettled(policy(), ASK, span(0.2, 0.8, (0.1, 0.9)), IDLE) == (0, 1)
+
+
 def first_of(field: Field, estimate: Estimate) -> str:
     if field.offer is None or field.fault is not None:
         return ""
@@ -141,3 +146,17 @@ def test_the_estimate_of_a_prefix_that_was_in_doubt_holds_the_tier_for_doubt() -
 def test_which_stage_spoke_comes_back_from_json() -> None:
     told = Estimate(p_good=with_gain(0.1), stage="quick", ends=(with_gain(0.0), with_gain(0.2)))
     assert msgspec.json.decode(msgspec.json.encode(told), type=Estimate) == told
+
+
+def test_what_it_costs_to_leave_a_model_counts_in_a_first_choice() -> None:
+    route = Route(name="r", choose=choose(SMALL, LARGE, loss=6.0))
+    built, came_down = policy(SMALL, LARGE, may_move="freely", routes=[route]), []
+    estimate = Estimate(p_good={"small": 0.9, "large": 0.95}, earlier=({"small": 0.1, "large": 0.9},))
+    for history in (0, 30_000):
+        facts = Facts(prompt_tokens=history + 50, history_tokens=history, max_tokens=50)
+        field = field_of(built, facts, IDLE)
+        choice = decide_on(field, estimate).choice
+        assert isinstance(choice, Call)
+        assert first_of(field, estimate) == choice.model
+        came_down.append(choice.model == "small")
+    assert came_down == [True, False]
