@@ -72,6 +72,16 @@ def test_in_flight_returns_to_zero_however_requests_end_and_however_often_they_a
     assert world.metric("http_server_active_requests") == 0
 
 
+def test_an_error_before_content_and_one_behind_it_are_counted_apart_in_whatever_order_they_come(world):
+    for ttft_ms in (40.0, None, 40.0, None, None):
+        answered(world, end="error", ttft_ms=ttft_ms)
+
+    small = {"router_route": "chat", "gen_ai_response_model": "small"}
+    assert world.metric("router_requests_total", router_outcome="cut", **small) == 2
+    assert world.metric("router_requests_total", router_outcome="error", **small) == 3
+    assert world.metric("gen_ai_server_time_to_first_token_seconds_count", gen_ai_response_model="small") == 2
+
+
 def test_an_attempt_that_nobody_ended_is_counted_when_the_request_is_over(world):
     request = world.begin()
     request.attempt(LARGE, 1)
