@@ -3,11 +3,13 @@
 import io
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from telemetry_world import CANARY, SMALL, USAGE, decision, facts, settlement
+from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, facts, settlement
 
+from gateway.request.settlement import Settlement
 from gateway.secrets import Secret
 from gateway.telemetry.logs import RequestLog
 from gateway.telemetry.redact import LONGEST, Redactor
@@ -121,3 +123,31 @@ def test_a_log_that_nobody_reads_is_counted_and_harms_nothing(world):
     request.settle(settlement(request.request_id))
 
     assert world.metric("router_telemetry_dropped_total", router_signal="log") == 1
+
+
+CHANGES = {
+    "tenant": "other",
+    "dialect": "anthropic",
+    "stream": True,
+    "answered_by": LARGE,
+    "status": 502,
+    "end": "error",
+    "error_code": "upstream_disconnected",
+    "ttft_ms": 40.0,
+    "decision": msgspec.structs.replace(decision(SMALL), route="tools", policy_hash="fedcba9876543210", artefact="own"),
+}
+"""Of a settlement, each to something else."""
+
+
+def written(*over: Settlement) -> list[str]:
+    out = io.StringIO()
+    RequestLog("json", Redactor(), out).write([(one, "", 0) for one in over])
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("end", ["stop", "error"])
+def test_what_lines_have_in_common_is_never_said_of_one_that_differs(name, end):
+    plain = settlement("r", decision=decision(SMALL), answered_by=SMALL, end=end)
+    over = plain, msgspec.structs.replace(plain, **{name: CHANGES[name]}), plain
+    assert written(*over) == [line for one in over for line in written(one)]
