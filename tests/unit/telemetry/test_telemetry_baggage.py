@@ -40,6 +40,7 @@ async def test_a_callers_own_baggage_goes_nowhere(world):
     near, far = request.attempt(SMALL, 1), request.attempt(Call("large", "http://elsewhere:1"), 2)
 
     assert near.headers["baggage"] == TOLD
+    assert near.headers["traceparent"].split("-")[1] == far.headers["traceparent"].split("-")[1] == request.trace_id
     assert "baggage" not in far.headers
     assert dict(request.attempt(LARGE, 3).headers) == {}
     request.settle(settlement(request.request_id))
