@@ -7,6 +7,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from gateway.endpoints import Attend
 from gateway.protocol import READ_BYTES, BoundedProtocol, bounded_by
 from gateway.request.client import Asker
 from gateway.request.ingress import Receive, Scope, Send
@@ -28,6 +29,10 @@ class Wire(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
 
     def can_write_eof(self) -> bool:
         return self._can_end_one_side
@@ -58,10 +63,10 @@ async def no_app(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError
 
 
-def on(wire: Wire, limits: Limits | None = None) -> BoundedProtocol:
+def on(wire: Wire, limits: Limits | None = None, attend: Attend = answers_early) -> BoundedProtocol:
     config = uvicorn.Config(no_app, log_config=None)
     config.load()
-    protocol = bounded_by(limits or Limits(), {PATH: answers_early})(config, ServerState(), {})
+    protocol = bounded_by(limits or Limits(), {PATH: attend})(config, ServerState(), {})
     protocol.connection_made(wire)
     return protocol
 
@@ -113,4 +118,41 @@ async def test_of_a_head_that_came_too_late_as_much_is_heard_out_as_of_one_in_ti
 
     protocol.data_received(b"x")
     assert wire.done == ["one side", "aborted"]
+    protocol.connection_lost(None)
+
+
+async def test_behind_a_request_that_broke_no_other_is_begun() -> None:
+    begun: list[Asker] = []
+
+    async def breaks(asker: Asker) -> None:
+        begun.append(asker)
+        raise RuntimeError
+
+    wire = Wire(can_end_one_side=True)
+    protocol = on(wire, attend=breaks)
+
+    protocol.data_received(2 * (HEAD.replace(b"connection: close\r\n", b"") + b"x" * 9))
+    await until(lambda: bool(wire.done))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert (len(begun), wire.written.count(b"HTTP/1.1 500")) == (1, 1)
+    protocol.connection_lost(None)
+
+
+async def test_who_waits_for_a_body_hears_when_there_will_be_none() -> None:
+    heard: list[str] = []
+
+    async def hears(asker: Asker) -> None:
+        heard.append((await asker.receive())["type"])
+
+    wire = Wire(can_end_one_side=True)
+    protocol = on(wire, attend=hears)
+
+    protocol.data_received(b"POST /v1/a HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n")
+    await asyncio.sleep(0)
+    protocol.data_received(b"no length\r\n")
+    await until(lambda: bool(heard))
+
+    assert (heard, wire.written[:12]) == (["http.disconnect"], b"HTTP/1.1 400")
     protocol.connection_lost(None)
