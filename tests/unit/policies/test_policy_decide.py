@@ -400,3 +400,16 @@ def test_a_free_model_still_weighs_waiting() -> None:
 def test_load_bends_the_line_between_tiers_by_no_more_than_its_price() -> None:
     busy = world(large=[ReplicaState(replica="http://large/v1", queued_tokens=20_000)])
     assert models(decide(policy(), ASK, estimate(HARD), busy))[0] == "large"
+
+
+def test_each_candidate_says_what_waits_and_lies_at_its_own_replica() -> None:
+    two = model("small", 100_000, at=("http://a", "http://b"))
+    busy = ReplicaState(replica="http://a", queued_tokens=50_000)
+    warm = ReplicaState(replica="http://b", resident_tokens=60, knows_residency=True)
+    decision = decide(policy(two, LARGE), ASK, estimate(EASY), world(small=[busy, warm]))
+    said = {one.replica: {term.name: term.why for term in one.terms} for one in decision.candidates}
+    assert said["http://a"]["wait"].startswith("50000 tokens queued")
+    assert said["http://b"]["affinity"] == "60 tokens resident"
+    assert "queued" not in said["http://b"]["wait"]
+    assert "60" not in said["http://a"]["affinity"]
+    assert [one.replica for one in decision.candidates[:2]] == ["http://b", "http://a"]
