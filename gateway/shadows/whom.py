@@ -69,8 +69,8 @@ class Change:
         if arm is None:
             return "unfit"
         facts = msgspec.structs.replace(errand.facts, uncarried=uncarried(errand.request, arm.policy.models))
-        snapshot = take_snapshot(arm, {}, {}, self._world, draw_of(errand.request, errand.salt))
         estimate = await estimate_by(arm, live.arm(assigned), errand)
+        snapshot = take_snapshot(arm, {}, {}, self._world, draw_of(errand.request, errand.salt))
         step = decide_by(arm.policy, facts, estimate, snapshot, itemises=False).steps[0]
         if not isinstance(step, Call):
             return "refused"
