@@ -30,22 +30,24 @@ def with_text_arguments(function: dict[str, Any]) -> dict[str, Any]:
 
 def whole_calls(calls: object) -> list[dict[str, Any]]:
     """The calls of an unstreamed answer, each with an id of its own: their results are told by it."""
-    ids: list[str] = []
-    return [_whole(call, ids) for call in as_list(calls)]
+    taken: set[str] = set()
+    return [_whole(call, taken) for call in as_list(calls)]
 
 
-def _whole(call: dict[str, Any], ids: list[str]) -> dict[str, Any]:
-    ids.append(_id_beside(ids, call.get("id")))
-    told = {**call, "id": ids[-1], "type": call.get("type") or "function"}
+def _whole(call: dict[str, Any], taken: set[str]) -> dict[str, Any]:
+    told = {**call, "id": _id_beside(taken, call.get("id")), "type": call.get("type") or "function"}
     if not isinstance(call.get("function"), dict):
         return told
     function = with_text_arguments(call["function"])
     return {**told, "function": {**function, "arguments": function.get("arguments", "").strip() or NO_ARGUMENTS}}
 
 
-def _id_beside(ids: list[str], given: object) -> str:
-    """The id that a call came with, where it came with one that no other has."""
-    return given if isinstance(given, str) and given and given not in ids else f"call_{secrets.token_hex(ID_BYTES)}"
+def _id_beside(taken: set[str], given: object) -> str:
+    """The id that a call came with, where it came with one that no other has; it is taken from here on."""
+    is_own = isinstance(given, str) and given and given not in taken
+    told = str(given) if is_own else f"call_{secrets.token_hex(ID_BYTES)}"
+    taken.add(told)
+    return told
 
 
 class CallFragments:
@@ -53,6 +55,7 @@ class CallFragments:
 
     def __init__(self) -> None:
         self._ids: list[str] = []
+        self._taken: set[str] = set()
         self._named: list[bool] = []
         self._said: list[list[str]] = []
         self._index: list[int | None] = []
@@ -88,7 +91,7 @@ class CallFragments:
         if place is not None:
             return place, False
         place = len(self._ids)
-        self._ids.append(_id_beside(self._ids, given))
+        self._ids.append(_id_beside(self._taken, given))
         self._named.append(False)
         self._said.append([])
         self._index.append(upstream_index)
