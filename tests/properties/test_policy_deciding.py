@@ -73,7 +73,7 @@ def policies(draw: st.DrawFn) -> Policy:
         hash="00",
         name="made up",
         models=catalogue,
-        routes=tuple(draw(st.lists(routes(catalogue), min_size=1, max_size=3))),
+        routes=tuple(draw(st.lists(routes(catalogue), min_size=1, max_size=3, unique_by=lambda route: route.name))),
         may_move=draw(st.sampled_from(["up", "freely", "never"])),
         resilience=Resilience(attempts=draw(st.integers(1, 4))),
         affinity=Affinity(draw(st.floats(1, 3)), draw(st.floats(0, 8))),
