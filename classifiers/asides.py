@@ -12,10 +12,9 @@ from itertools import pairwise
 from classifiers.appeal_tokens import Tokens
 from classifiers.appeal_words import GREETS
 from classifiers.lexicon import GROUPS
-from classifiers.reading_words import FORM, ORDERS, QUESTION, REFERS, SKIPPED
+from classifiers.reading_words import FORM, MINE, ORDERS, QUESTION, REFERS, SKIPPED, WORD, YOURS
 from classifiers.sense import content
 
-_WORD = re.compile(r"[^\W\d_]+")
 _CLOSES = re.compile(r"(?:[,;:|>.!…]|[-–—]+)[)\]}\"']*$|[)\]}]$")
 _BRACKET = "[<{("
 _MARKS = re.compile(r"[,;:|>.!…)\]}–—-]\s|\n")
@@ -30,7 +29,6 @@ _ENDS_LEARNED = re.compile(
     r"maticians?|theoretic|theorists?|ability|ibility|lemma|tivity|[sz]ation|utation|ification|ption)$"
 )
 _LITTLE = frozenset(("short", "brief", "quick", "little"))
-_MINE, _YOURS = frozenset(("my", "our", "i", "we")), frozenset(("you", "your"))
 _FEWEST_WORDS, _MOST_WORDS = 2, 40
 _GREETING_WORDS = 3
 
@@ -111,7 +109,7 @@ def _is_before(tokens: Tokens, at: int) -> bool:
         return False
     if (before[0] in _BRACKET and before[-1] in ")]}>") or all(one.kind == "strange" for one in tokens.part(0, at)):
         return True
-    if any(map(str.isdigit, before)) or (not _MINE.isdisjoint(words) and _YOURS.isdisjoint(words)):
+    if any(map(str.isdigit, before)) or (not MINE.isdisjoint(words) and YOURS.isdisjoint(words)):
         return False
     return len(words) >= _FEWEST_WORDS and not _asks(words) and is_learned(words)
 
@@ -134,4 +132,4 @@ def _asks(words: list[str]) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    return WORD.findall(text.lower())

@@ -11,7 +11,7 @@ from classifiers.appeal_tokens import Tokens
 from classifiers.appeal_words import GREETS
 from classifiers.asides import is_learned, opens_lightly, writes_little
 from classifiers.lexicon import GROUPS
-from classifiers.reading_words import FORM, HOW, MANNER, ORDERS, QUESTION, REPLY, SKIPPED, STANDS_FOR
+from classifiers.reading_words import FORM, HOW, MANNER, ORDERS, QUESTION, REPLY, SKIPPED, STANDS_FOR, WORD
 from classifiers.sense import content
 
 _PARTED = re.compile(r"(?:[,;:|]|[-–—]+|\.\.\.)[)\]\"']*$")
@@ -26,14 +26,14 @@ _JOINING = (
 )
 _VERBS, _SAYS_HOW, _OF_IT = ORDERS | MANNER, MANNER | HOW, REPLY | STANDS_FOR | {"your"}
 _TELLS = FORM | _VERBS
-_WORD, _PARTS = re.compile(r"[^\W\d_]+"), re.compile(r"[,;:|(\[{<–—]| -")
+_PARTS = re.compile(r"[,;:|(\[{<–—]| -")
 _JOINS = frozenset(_JOINING.split())
 _LIGHT = QUESTION | GROUPS["light_task"] | _TALK
 
 
 def may_have_clause(asked: str) -> bool:
     """Whether it opens with what asks for little, and goes on with something that might be one. Some 5 us."""
-    words = _WORD.findall(asked.lower())
+    words = WORD.findall(asked.lower())
     opens = next((word for word in words if word not in SKIPPED), "")
     if opens not in _LIGHT and opens not in GREETS and not writes_little(words):
         return False

@@ -1,5 +1,7 @@
 """Words that a sentence opens with, by what it then does: asks, orders, or tells how to go about an answer."""
 
+import re
+
 from classifiers.lexicon import GROUPS
 
 _QUESTION = "why how is are was were do does did can could should"
@@ -39,6 +41,11 @@ MANNER = frozenset(_MANNER.split())
 
 REPLY = frozenset(_REPLY.split())
 """What is to come of it: who wants that done in some way asks for nothing more."""
+
+WORD = re.compile(r"[^\W\d_]+")
+"""Letters on end."""
+
+MINE, YOURS = frozenset(("my", "our", "i", "we")), frozenset(("you", "your"))
 
 REFERS = frozenset(_REFERS.split())
 """Words that mean what another sentence has named."""

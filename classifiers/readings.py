@@ -22,6 +22,7 @@ from classifiers.reading_words import (
     DETERMINES,
     HOW,
     MANNER,
+    MINE,
     OBLIGES,
     ORDERS,
     ORDERS_IN_S,
@@ -30,6 +31,7 @@ from classifiers.reading_words import (
     REPLY,
     SKIPPED,
     STANDS_FOR,
+    WORD,
 )
 from classifiers.sense import content
 
@@ -40,12 +42,10 @@ _TWO = re.compile(r"[.!?…][*'\")\]}>]*\s+\S|\n\s*\S|\w\s+[A-Z][a-z]")  # where
 _FEWEST_WORDS = 3
 _GREETING_CHARS = 40
 _STRANGE = re.compile(r"[^\w\s'’\"“”.,;:!?()-]|\w[^\w\s'’.-]\w|[^\W\d]\d|\d[^\W\d]")  # without one nothing is junk
-_MINE = frozenset(("my", "our", "i", "we"))
 _HELP = frozenset(("help", "assist", "advice", "look", "hello", "fellow", "everyone"))
 _JUNK = 0.4  # of what follows the first strange thing
 _MANNER_FROM_WORDS = 5  # "prove it" may be all that is asked; who says at length how, says how
 _OPENING_TOKENS = 64  # what is told at more length before it asks belongs to it
-_WORD = re.compile(r"[^\W\d_]+")
 _DATA = re.compile(r"[\d`\"“$\\{}\[\]=<>]")
 
 
@@ -96,7 +96,7 @@ def core(asked: str) -> str:
 
 
 def _only_greets(text: str) -> bool:
-    return len(text) <= _GREETING_CHARS and GREETS.issuperset(_WORD.findall(text.lower()))
+    return len(text) <= _GREETING_CHARS and GREETS.issuperset(WORD.findall(text.lower()))
 
 
 def _without_clause(asked: str) -> str:
@@ -175,7 +175,7 @@ def _is_apart(before: Token, token: Token) -> bool:
 
 def _is_other(tokens: Tokens, part: tuple[int, int], rest: tuple[int, int]) -> bool:
     """Whether the rest asks something, and of nothing that the part speaks of. "Please help." asks for what is told of me."""
-    mine = not _MINE.isdisjoint(_WORD.findall(tokens.text(*part).lower()))
+    mine = not MINE.isdisjoint(WORD.findall(tokens.text(*part).lower()))
     about = content(tokens.text(*rest))
     if mine and (about <= _HELP or _only_greets(tokens.text(*rest))):
         return False
@@ -183,7 +183,7 @@ def _is_other(tokens: Tokens, part: tuple[int, int], rest: tuple[int, int]) -> b
 
 
 def _refers(text: str) -> bool:
-    return not REFERS.isdisjoint(_WORD.findall(text.lower()))
+    return not REFERS.isdisjoint(WORD.findall(text.lower()))
 
 
 def _asks_nothing(tokens: Tokens, start: int, end: int) -> bool:

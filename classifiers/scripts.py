@@ -7,13 +7,12 @@ whole without the line of Chinese behind it, and who adds one is not to have the
 import re
 
 from classifiers.appeal_words import PLAIN
-from classifiers.reading_words import REFERS
+from classifiers.reading_words import REFERS, WORD
 
 _SEEN_CHARS = 2_048  # of a text, or of a sentence, so much tells
 _END = re.compile(r"[.!?:…。！？：｡।؟][*'\")\]}>」』”»]*\s*|\n\s*")
 _OTHERS = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2000-\u2bff]")  # neither Latin nor a mark
 _RUN = re.compile(r"(?<=\w)[ \t]+(?=[^\W\d_a-zA-Z])")
-_WORD = re.compile(r"[^\W\d_]+")
 _OTHER, _LATIN = 0.5, 0.05
 _FEWEST_WORDS, _SENTENCE_CHARS = 3, 10
 _MOST_CHARS = 8_192  # in more than this a sentence is no end
@@ -86,6 +85,6 @@ def _is_other(sentence: str) -> bool:
 
 
 def _is_whole(text: str) -> bool:
-    words = _WORD.findall(text.lower())
+    words = WORD.findall(text.lower())
     is_latin = not_latin_share(text) <= _LATIN and not text.endswith(":")
     return is_latin and len(words) >= _FEWEST_WORDS and _MEANS_OTHERS.isdisjoint(words)

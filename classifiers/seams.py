@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from classifiers.appeal_words import ADDRESS, GREETS, PLAIN
 from classifiers.heads.inputs import Floats
 from classifiers.lexicon import GROUPS
-from classifiers.reading_words import HOW, MANNER, ORDERS, QUESTION, REFERS, SKIPPED
+from classifiers.reading_words import HOW, MANNER, MINE, ORDERS, QUESTION, REFERS, SKIPPED, YOURS
 from classifiers.sense import stem
 
 MOST_SEAMS = 16
@@ -33,7 +33,6 @@ _OPENING_WORDS = 6
 _FEWEST_LETTERS = 4  # of a word that says what a text is about
 _REMEMBERED_WORDS = 8192
 
-_YOURS, _MINE = frozenset(("you", "your")), frozenset(("my", "our", "i", "we"))
 _ANY = frozenset(("every", "each", "all", "any", "it", "this", "everything", "whatever", "your", "its", "no"))
 _JOINS = SKIPPED | {"then", "after", "that", "next", "finally", "also", "or"}
 _ASKED_LIGHTLY = (
@@ -51,7 +50,7 @@ _ASKED_LIGHTLY = (
     "correct",
 )
 _LIGHT = GROUPS["light_task"] | GROUPS["what"] | frozenset(_ASKED_LIGHTLY)
-_OF_WORDS = (REFERS, PLAIN, ADDRESS, _YOURS, _MINE, GREETS)
+_OF_WORDS = (REFERS, PLAIN, ADDRESS, YOURS, MINE, GREETS)
 
 Places = NDArray[np.int64]
 
