@@ -8,9 +8,9 @@ from backends.dialects.openai_completions.dialect import OpenAICompletions
 from backends.dialects.openai_embeddings.dialect import OpenAIEmbeddings
 from backends.dialects.openai_responses.dialect import OpenAIResponses
 from gateway import model_pages, pages
-from gateway.asgi import App
+from gateway.connection.asgi import App
+from gateway.connection.endpoints import Endpoints
 from gateway.count import count_tokens
-from gateway.endpoints import Endpoints
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
 from gateway.feedback import FeedbackPage
 from gateway.house import Gateway

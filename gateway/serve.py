@@ -19,11 +19,11 @@ from types import FrameType
 import uvicorn
 
 from gateway.app import Routes, behind_cors
+from gateway.connection.protocol import bounded_by
 from gateway.control.admin_server import AdminServer, open_admin
 from gateway.control.announce import Say, announce
 from gateway.process_log import write_process_log
 from gateway.process_memory import collect_seldom, give_back
-from gateway.protocol import bounded_by
 from gateway.request.door import Door
 from gateway.settings import Settings
 from gateway.wiring import Built, build_gateway

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from gateway.connection.protocol import bounded_by
 from gateway.control.admin import Admin
 from gateway.house import Gateway
-from gateway.protocol import bounded_by
 from gateway.settings import Settings
 
 log = logging.getLogger("turnout.admin")

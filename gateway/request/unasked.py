@@ -1,7 +1,7 @@
 """Refusals of what never became a request: no HTTP, a head that does not end, one connection too many."""
 
+from gateway.connection.openings import status_line
 from gateway.errors import Crowded, RouterError, reply_headers
-from gateway.openings import status_line
 from gateway.request.client import Asker
 from gateway.request.reply import JSON, answer_error, error_facts
 from gateway.request.whose import dialect_of

@@ -11,7 +11,7 @@ from servers.plain_client import chat_body, connected, head
 from servers.running_gateway import RunningGateway, one_model, running_gateway
 from upstreams.fake_upstream import Until, chat_answer, fake_upstream, finish_chunk, sse_reply, text_chunk
 
-from gateway.parting import UNHEARD_BYTES
+from gateway.connection.parting import UNHEARD_BYTES
 
 LARGE = 8_000_000
 PIECE = b"x" * 1_000_000

@@ -13,7 +13,7 @@ from servers.plain_client import Socket, chat_body, connected, head
 from servers.running_gateway import one_model, running_gateway
 from upstreams.fake_upstream import chat_answer, fake_upstream, finish_chunk, sse_reply, text_chunk
 
-from gateway.protocol import MOST_WAITING, READ_BYTES, BoundedProtocol
+from gateway.connection.protocol import MOST_WAITING, READ_BYTES, BoundedProtocol
 from gateway.settings import Limits
 
 PATH = b"/v1/chat/completions"

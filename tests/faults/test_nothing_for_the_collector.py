@@ -11,7 +11,7 @@ from upstreams.fake_upstream import Reply, fake_upstream, finish_chunk, json_rep
 
 from backends.messages import ChatRequest
 from backends.transport.exchange import Exchange
-from gateway.caller import Caller
+from gateway.connection.caller import Caller
 from gateway.request.settlement import Settlement
 from gateway.settings import Telemetry
 from gateway.telemetry.seen import AttemptSeen, RequestSeen

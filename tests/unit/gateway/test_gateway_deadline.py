@@ -4,7 +4,7 @@ import asyncio
 
 from servers.virtual_time import run_virtual
 
-from gateway.deadline import NEVER, Deadline
+from gateway.connection.deadline import NEVER, Deadline
 
 
 def test_it_rings_when_it_is_over_however_often_it_was_moved() -> None:

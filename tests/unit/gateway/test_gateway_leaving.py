@@ -7,8 +7,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from gateway.endpoints import Attend
-from gateway.protocol import READ_BYTES, BoundedProtocol, bounded_by
+from gateway.connection.endpoints import Attend
+from gateway.connection.protocol import READ_BYTES, BoundedProtocol, bounded_by
 from gateway.request.client import Asker
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import JSON

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.reader import Reader
+from gateway.connection.reader import Reader
 from gateway.request.head import Head
 
 PLAIN = b"POST /v1/a?b=c HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 5\r\n\r\nhello"

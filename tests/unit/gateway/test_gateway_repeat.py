@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.connection.reader import TRIES, Reader
+from gateway.connection.repeat import LONGEST, repeat_of
 from gateway.errors import BadRequest, HeadersTooLarge, TooLarge, Unauthorised
-from gateway.reader import TRIES, Reader
-from gateway.repeat import LONGEST, repeat_of
 from gateway.request.head import Head
 from gateway.request.identity import Identity, KeyEntry
 from gateway.request.ingress import refuse_early

@@ -3,7 +3,7 @@ faster than they read."""
 
 import asyncio
 
-from gateway.caller import Caller
+from gateway.connection.caller import Caller
 
 
 class Flow(asyncio.Protocol):

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import httptools
 
-from gateway.caller import Caller
+from gateway.connection.caller import Caller
 from gateway.request.client import CLIENT, Asker
 from gateway.request.head import Head
 from gateway.request.ingress import AsgiEvent, Receive, Scope, Send

@@ -4,7 +4,7 @@ not cut off in the middle of them (RFC 9112 section 9.6)."""
 import asyncio
 import contextlib
 
-from gateway.deadline import Deadline
+from gateway.connection.deadline import Deadline
 
 UNHEARD_BYTES = 67_108_864
 """Behind our last words, what a client may go on sending; twice the largest body that is taken by default."""

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 
-from gateway.caller import Caller
-from gateway.endpoints import Attend
+from gateway.connection.caller import Caller
+from gateway.connection.endpoints import Attend
 
 log = logging.getLogger("turnout.server")
 

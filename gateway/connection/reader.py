@@ -4,7 +4,7 @@ from typing import Protocol
 
 import httptools
 
-from gateway.repeat import Repeat, repeat_of
+from gateway.connection.repeat import Repeat, repeat_of
 from gateway.request.head import Head
 
 OFFER = frozenset(("connection", "upgrade", "http2-settings"))
@@ -52,9 +52,8 @@ class Reader:
     `target` is what is known of its target. Of a body, `unsaid` bytes came since there was some of it: sizes of chunks, what
     comes behind them.
 
-    What reads as the head before it (`gateway.repeat`) is told without the parser, which stands between two requests then
-    and goes on standing there; so is its body, of which `_owed` bytes have not come. `_unused` heads were kept since one came
-    again.
+    What reads as the head before it (`repeat.py`) is told without the parser, which stands between two requests then and goes
+    on standing there; so is its body, of which `_owed` bytes have not come. `_unused` heads were kept since one came again.
     """
 
     __slots__ = (

@@ -14,16 +14,16 @@ import httptools
 import uvicorn
 from uvicorn.server import ServerState
 
-from gateway.asgi import App, Asgi
-from gateway.attending import attended
-from gateway.caller import Caller
-from gateway.deadline import NEVER, Deadline
-from gateway.endpoints import NO_ENDPOINTS, Attend, Endpoints
+from gateway.connection.asgi import App, Asgi
+from gateway.connection.attending import attended
+from gateway.connection.caller import Caller
+from gateway.connection.deadline import NEVER, Deadline
+from gateway.connection.endpoints import NO_ENDPOINTS, Attend, Endpoints
+from gateway.connection.flow import Flow
+from gateway.connection.openings import Openings
+from gateway.connection.parting import UNHEARD_BYTES, Parting
+from gateway.connection.reader import Reader
 from gateway.errors import BadRequest, RouterError, SlowRequest
-from gateway.flow import Flow
-from gateway.openings import Openings
-from gateway.parting import UNHEARD_BYTES, Parting
-from gateway.reader import Reader
 from gateway.request.head import Head
 from gateway.request.unasked import as_bytes, turn_away
 from gateway.settings import Limits
