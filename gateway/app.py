@@ -7,14 +7,17 @@ from backends.dialects.dialect import Dialect
 from backends.dialects.openai_completions.dialect import OpenAICompletions
 from backends.dialects.openai_embeddings.dialect import OpenAIEmbeddings
 from backends.dialects.openai_responses.dialect import OpenAIResponses
-from gateway import model_pages, pages
 from gateway.connection.asgi import App
 from gateway.connection.endpoints import Endpoints
-from gateway.count import count_tokens
 from gateway.errors import Internal, Left, MethodNotAllowed, NotFound, RouterError
-from gateway.feedback import FeedbackPage
 from gateway.house import Gateway
-from gateway.pages import Page
+from gateway.pages.count_tokens import count_tokens
+from gateway.pages.feedback import FeedbackPage
+from gateway.pages.health import alive, ready
+from gateway.pages.metrics import metrics
+from gateway.pages.models import list_models, show_model
+from gateway.pages.page import Page
+from gateway.pages.route import route
 from gateway.request.chat import ChatEndpoint
 from gateway.request.client import client_of
 from gateway.request.ingress import Receive, Scope, Send
@@ -59,17 +62,17 @@ class Routes:
         self._table: Mapping[str, Mapping[str, App]] = {
             **{path: {"POST": chat} for path, chat in chats.items()},
             f"{MESSAGES.path}/count_tokens": {"POST": self._page(count_tokens)},
-            ROUTE: {"POST": self._page(pages.route(PLAIN))},
-            **{routing_path(dialect.path): {"POST": self._page(pages.route(dialect))} for dialect in dialects},
+            ROUTE: {"POST": self._page(route(PLAIN))},
+            **{routing_path(dialect.path): {"POST": self._page(route(dialect))} for dialect in dialects},
             "/v1/feedback": {"POST": self._page(FeedbackPage(gateway.limits.feedback_per_minute))},
             "/v1/worker/events": {"GET": self._page(publish.Events())},
             "/v1/worker/load": {"GET": self._page(publish.load)},
-            "/v1/models": {"GET": self._page(model_pages.list_models)},
-            "/healthz": {"GET": self._page(pages.alive)},
-            "/readyz": {"GET": self._page(pages.ready)},
-            "/metrics": {"GET": self._page(pages.metrics)},
+            "/v1/models": {"GET": self._page(list_models)},
+            "/healthz": {"GET": self._page(alive)},
+            "/readyz": {"GET": self._page(ready)},
+            "/metrics": {"GET": self._page(metrics)},
         }
-        self._one_model: Mapping[str, App] = {"GET": self._page(model_pages.show_model)}
+        self._one_model: Mapping[str, App] = {"GET": self._page(show_model)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -9,7 +9,7 @@ import msgspec
 from backends.worker.voice import Voice, Worker, load_of
 from gateway.errors import Busy, GatewaysOnly, Left, NotFound, RouterError, Unavailable
 from gateway.house import Gateway
-from gateway.pages import NO_CACHE, who_asks
+from gateway.pages.page import NO_CACHE, who_asks
 from gateway.request.client import Asker, client_of
 from gateway.request.door import Door
 from gateway.request.ingress import Receive, Scope, Send

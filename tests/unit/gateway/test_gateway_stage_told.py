@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.route_text import route_text
+from gateway.pages.route_text import route_text
 from gateway.telemetry import names
 from gateway.telemetry.attributes import _estimated
 from policies.decision import Call, Decision

@@ -11,7 +11,7 @@ from gateway.decisions.turnstile import Turnstile
 from gateway.errors import BadRequest, NotFound, TooOften, Unavailable
 from gateway.experiments.outcomes import judged_by_caller
 from gateway.house import Gateway
-from gateway.pages import NO_CACHE, who_asks
+from gateway.pages.page import NO_CACHE, who_asks
 from gateway.request.identity import Principal, presented_key
 from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep
 from gateway.request.reply import send_whole

@@ -1,37 +1,30 @@
-"""The small endpoints: health, metrics, and a decision without an answer."""
+"""POST /v1/route and its like: a decision without an answer."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 
 import msgspec
 
 from backends.dialects.dialect import Dialect
-from gateway.control.health import Health, Verdict, health_of, verdict_of
-from gateway.errors import NotFound, Unauthorised
 from gateway.house import Gateway
+from gateway.pages.page import NO_CACHE, Page, who_asks
+from gateway.pages.route_text import route_text
 from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.client import client_of
 from gateway.request.faults import from_reject
-from gateway.request.identity import Principal
-from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_early
+from gateway.request.ingress import Receive, Scope, Send, read_body
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.reply import send_whole
 from gateway.request.reserve import foreseen
-from gateway.route_text import route_text
-from gateway.telemetry.observe import METRICS_CONTENT_TYPE, OPENMETRICS, OPENMETRICS_CONTENT_TYPE, NullObservation
+from gateway.telemetry.observe import NullObservation
 from gateway.telemetry.request_ids import fresh_request_id
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.facts import Facts
 
-Page = Callable[[Gateway, Scope, Receive, Send], Awaitable[None]]
-
 TEXT = "text/plain; charset=utf-8"
-
-NO_CACHE = {"cache-control": "no-store"}
 
 
 class RouteAnswer(msgspec.Struct, frozen=True):
@@ -41,38 +34,6 @@ class RouteAnswer(msgspec.Struct, frozen=True):
     decision: Decision
     facts: Facts
     estimate: Estimate
-
-
-def who_asks(gateway: Gateway, scope: Scope) -> tuple[Principal, Mapping[str, str]]:
-    """Raises RouterError."""
-    head = client_of(scope).head
-    refuse_early(head, gateway.limits)
-    return gateway.identity.holder(head), head.headers
-
-
-async def alive(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    await send_whole(send, 200, b'{"status":"ok"}', NO_CACHE)
-
-
-async def ready(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    """Where keys are configured, details are for those who have one; a prober needs the status alone."""
-    try:
-        who_asks(gateway, scope)
-        health: Health | Verdict = health_of(gateway)
-    except Unauthorised:
-        health = verdict_of(gateway)
-    await send_whole(send, 200 if health.ready else 503, msgspec.json.encode(health), NO_CACHE)
-
-
-async def metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:
-    """Needs no key, but the right name."""
-    headers = client_of(scope).head.headers
-    gateway.identity.refuse_foreign(headers)
-    exemplars = OPENMETRICS in headers.get("accept", "")
-    page = gateway.observer.metrics_page(exemplars=exemplars)
-    if not page:
-        raise NotFound("Metrics are switched off here.")
-    await send_whole(send, 200, page, NO_CACHE, OPENMETRICS_CONTENT_TYPE if exemplars else METRICS_CONTENT_TYPE)
 
 
 def route(dialect: Dialect) -> Page:

@@ -11,7 +11,7 @@ from backends.dialects.openai_chat import models as openai
 from backends.dialects.openai_chat.body import LONGEST_NAME
 from gateway.errors import BadRequest, ModelForbidden, UnknownModel
 from gateway.house import Gateway
-from gateway.pages import who_asks
+from gateway.pages.page import who_asks
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import send_whole

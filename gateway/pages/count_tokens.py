@@ -12,7 +12,7 @@ from backends.upstream import TimeLimits, Upstream
 from gateway.errors import Uncounted
 from gateway.house import Gateway
 from gateway.live.in_force import Live, opened
-from gateway.pages import NO_CACHE, who_asks
+from gateway.pages.page import NO_CACHE, who_asks
 from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.client import client_of
