@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.dialects.openai_chat.calls import CallFragments, whole_calls
+from backends.dialects.openai_chat.pieces import Pieces, object_of
 
 ARGUMENTS = st.dictionaries(st.sampled_from("ab"), st.integers(0, 9) | st.sampled_from(["}", '"', "{}"]), max_size=2)
 CALLS = st.lists(st.tuples(st.sampled_from(["f", "g"]), ARGUMENTS), min_size=1, max_size=4)
@@ -64,6 +65,20 @@ def test_calls_in_pieces_are_joined_though_their_names_come_again(
             )
 
     assert joined(shown + fragments.unsaid()) == calls
+
+
+@given(
+    st.text('{}[]":,\\ a1') | ARGUMENTS.map(json.dumps),
+    st.lists(st.integers(1, 6), max_size=9),
+    st.text("{} a\u00a0", max_size=3),
+)
+def test_pieces_are_an_object_when_their_text_is_one(text: str, sizes: list[int], behind: str) -> None:
+    pieces, said, at = Pieces(), text + behind, 0
+    for size in [*sizes, len(said)]:
+        pieces.all.append(said[at : at + size])
+        at += size
+
+        assert pieces.is_object == (object_of(said[:at]) is not None)
 
 
 @given(CALLS, IDS)

@@ -1,9 +1,9 @@
 """Content blocks of one answer in the making: one after another, whatever order its pieces come in."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
+from backends.dialects.openai_chat.pieces import Pieces
 
 Kind = Literal["thinking", "text", "tool_use"]
 
@@ -16,17 +16,17 @@ class Block:
     place: int = -1
     id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
     shown: int = 0
 
     @property
     def content(self) -> str:
-        return "".join(self.pieces)
+        return self.pieces.text
 
     @property
     def may_close(self) -> bool:
         """Nothing more can come: text ends where another block begins, a call with its object of arguments."""
-        return self.kind != "tool_use" or arguments_of(self.content) is not None
+        return self.kind != "tool_use" or self.pieces.is_object
 
     @property
     def may_open(self) -> bool:
@@ -45,7 +45,7 @@ class Blocks:
             return
         if not self.all or self.all[-1].kind != kind:
             self.all.append(Block(kind))
-        self.all[-1].pieces.append(piece)
+        self.all[-1].pieces.all.append(piece)
 
     def call(self, place: int, id: str, name: str, arguments: str) -> None:
         block = self._calls.get(place)
@@ -55,19 +55,4 @@ class Blocks:
         block.id = block.id or id
         block.name = block.name or name
         if arguments:
-            block.pieces.append(arguments)
-
-
-def arguments_of(text: str) -> dict[str, Any] | None:
-    """The object that the text is; None while it is none.
-
-    >>> arguments_of('{"x": 1}'), arguments_of('{"x"'), arguments_of("[1]")
-    ({'x': 1}, None, None)
-    """
-    if not text.rstrip().endswith("}"):
-        return None
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+            block.pieces.all.append(arguments)

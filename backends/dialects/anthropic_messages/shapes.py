@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from backends.dialects.anthropic_messages.blocks import Block, Kind, arguments_of
+from backends.dialects.anthropic_messages.blocks import Block, Kind
+from backends.dialects.openai_chat.pieces import object_of
 from backends.messages import Usage
 
 Shape = dict[str, Any]
@@ -61,7 +62,7 @@ def block_object(block: Block) -> Shape:
     """A whole block. A call whose arguments are no object, because a limit cut it, is told as text."""
     if block.kind != "tool_use":
         return {**opening_of(block), block.kind: block.content}
-    arguments = arguments_of(block.content or "{}")
+    arguments = object_of(block.content or "{}")
     if arguments is None:
         return {"type": "text", "text": block.content}
     return {**opening_of(block), "input": arguments}

@@ -98,8 +98,8 @@ class Renderer:
         if not self._is_open:
             self._is_open = True
             events.append(_event("content_block_start", index=self._at, content_block=opening_of(block)))
-        piece = "".join(block.pieces[block.shown :])
-        block.shown = len(block.pieces)
+        piece = "".join(block.pieces.all[block.shown :])
+        block.shown = len(block.pieces.all)
         if piece:
             events.append(_event("content_block_delta", index=self._at, delta=delta_of(block.kind, piece)))
         return events

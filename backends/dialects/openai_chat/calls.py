@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from backends.dialects.openai_chat.pieces import Pieces
+
 ID_BYTES = 12
 NO_ARGUMENTS = "{}"
 """A function that takes nothing is called with an empty object: clients read arguments as JSON, and no text is none."""
@@ -57,7 +59,7 @@ class CallFragments:
         self._ids: list[str] = []
         self._taken: set[str] = set()
         self._named: list[bool] = []
-        self._said: list[list[str]] = []
+        self._said: list[Pieces] = []
         self._index: list[int | None] = []
         self._by_index: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
@@ -81,7 +83,7 @@ class CallFragments:
 
     def unsaid(self) -> list[dict[str, Any]]:
         """The arguments of the functions that are called and were given none, once nothing more comes."""
-        places = [place for place, named in enumerate(self._named) if named and not "".join(self._said[place]).strip()]
+        places = [place for place, named in enumerate(self._named) if named and self._said[place].is_blank]
         return [{"index": place, "function": {"arguments": NO_ARGUMENTS}} for place in places]
 
     def _place(self, fragment: dict[str, Any], function: dict[str, Any]) -> tuple[int, bool]:
@@ -93,7 +95,7 @@ class CallFragments:
         place = len(self._ids)
         self._ids.append(_id_beside(self._taken, given))
         self._named.append(False)
-        self._said.append([])
+        self._said.append(Pieces())
         self._index.append(upstream_index)
         if upstream_index is not None:
             self._by_index[upstream_index] = place
@@ -109,25 +111,12 @@ class CallFragments:
         if given or not self._ids or not (index is None or index in self._by_index):
             return None
         place = len(self._ids) - 1 if index is None else self._by_index[index]
-        begins = function.get("name") and function.get("arguments") and is_object("".join(self._said[place]))
+        begins = function.get("name") and function.get("arguments") and self._said[place].is_object
         return None if begins else place
 
     def _function(self, function: dict[str, Any], place: int) -> dict[str, Any]:
         name = function.get("name")
         keeps = bool(name) and not self._named[place]
         self._named[place] = self._named[place] or keeps
-        self._said[place].append(function.get("arguments") or "")
+        self._said[place].all.append(function.get("arguments") or "")
         return {key: value for key, value in function.items() if key != "name" or keeps}
-
-
-def is_object(text: str) -> bool:
-    """
-    >>> is_object('{"x": 1}'), is_object('{"x"'), is_object("[1]")
-    (True, False, False)
-    """
-    if not text.rstrip().endswith("}"):
-        return False
-    try:
-        return isinstance(msgspec.json.decode(text), dict)
-    except (msgspec.DecodeError, RecursionError):
-        return False

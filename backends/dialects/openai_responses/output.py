@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from backends.dialects.openai_chat.calls import is_object
+from backends.dialects.openai_chat.pieces import Pieces
 
 Kind = Literal["reasoning", "text", "refusal", "call"]
 Logprob = dict[str, object]
@@ -20,19 +20,19 @@ class Item:
     place: int
     call_id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
     logprobs: list[Logprob] = field(default_factory=list)
     shown: int = 0
     shown_logprobs: int = 0
 
     @property
     def content(self) -> str:
-        return "".join(self.pieces)
+        return self.pieces.text
 
     @property
     def may_close(self) -> bool:
         """Nothing more can come: words end where another item begins, a call with its object of arguments."""
-        return self.kind != "call" or is_object(self.content)
+        return self.kind != "call" or self.pieces.is_object
 
     @property
     def may_open(self) -> bool:
@@ -51,7 +51,7 @@ class Output:
             return
         if not self.items or self.items[-1].kind != kind:
             self.items.append(Item(kind, len(self.items)))
-        self.items[-1].pieces.append(piece)
+        self.items[-1].pieces.all.append(piece)
         self.items[-1].logprobs += logprobs
 
     def call(self, number: int, call_id: str, name: str, arguments: str) -> None:
@@ -63,4 +63,4 @@ class Output:
         item.call_id = item.call_id or call_id
         item.name = item.name or name
         if arguments:
-            item.pieces.append(arguments)
+            item.pieces.all.append(arguments)

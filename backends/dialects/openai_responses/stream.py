@@ -83,8 +83,8 @@ class Renderer:
 
     def _tell(self, item: Item) -> list[bytes]:
         events = [] if self._is_open else self._open(item)
-        piece, logprobs = "".join(item.pieces[item.shown :]), item.logprobs[item.shown_logprobs :]
-        item.shown, item.shown_logprobs = len(item.pieces), len(item.logprobs)
+        piece, logprobs = "".join(item.pieces.all[item.shown :]), item.logprobs[item.shown_logprobs :]
+        item.shown, item.shown_logprobs = len(item.pieces.all), len(item.logprobs)
         if piece or logprobs:
             events.append(self._delta(piece, logprobs))
         return events
