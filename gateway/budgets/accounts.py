@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from backends.messages import ChatRequest
 from gateway.request.identity import Principal, presented_key
-from gateway.request.units import named_in
+from gateway.request.reading.units import named_in
 from policies.budgets.plan import Budget, Per
 
 EVERYBODY = "all"

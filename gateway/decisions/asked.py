@@ -9,9 +9,9 @@ from backends.messages import ChatRequest
 from backends.remote.prompt import imprint_of
 from classifiers.numbers import Numbers
 from gateway.live.in_force import Estimates
+from gateway.request.escalate.listen import Listener, wanted_of
 from gateway.request.facts import question_of
 from gateway.request.identity import Principal
-from gateway.request.listen import Listener, wanted_of
 from policies.escalate.said import Wanted
 from policies.facts import AUTO
 

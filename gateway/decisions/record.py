@@ -10,7 +10,7 @@ import msgspec
 from backends.messages import Usage
 from classifiers.numbers import Numbers
 from gateway.budgets.told import Budgeted
-from gateway.request.hedged import Hedged
+from gateway.request.hedging.hedged import Hedged
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.decision import Call, Decision
 from policies.estimates import Estimate

@@ -13,13 +13,13 @@ from gateway.errors import Uncounted
 from gateway.house import Gateway
 from gateway.live.in_force import Live, opened
 from gateway.pages.page import NO_CACHE, who_asks
-from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.client import client_of
 from gateway.request.faults import from_reject, from_upstream
 from gateway.request.ingress import Receive, Scope, Send, read_body
 from gateway.request.judge import Judged, judge
 from gateway.request.owner import Owner
+from gateway.request.reading.carried import with_head
 from gateway.request.reply import send_whole
 from gateway.telemetry.observe import NullObservation
 from policies.decision import Call

@@ -9,13 +9,13 @@ from backends.dialects.dialect import Dialect
 from gateway.house import Gateway
 from gateway.pages.page import NO_CACHE, Page, who_asks
 from gateway.pages.route_text import route_text
-from gateway.request.carried import with_head
 from gateway.request.chat import read_request
 from gateway.request.client import client_of
 from gateway.request.faults import from_reject
 from gateway.request.ingress import Receive, Scope, Send, read_body
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
+from gateway.request.reading.carried import with_head
 from gateway.request.reply import send_whole
 from gateway.request.reserve import foreseen
 from gateway.telemetry.observe import NullObservation

@@ -14,17 +14,17 @@ from gateway.house import Gateway
 from gateway.live.in_force import Live
 from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
-from gateway.request.carried import behind_others, with_head
-from gateway.request.cascade import cascade_of
 from gateway.request.client import Asker, client_of
-from gateway.request.conversation import Past
 from gateway.request.drive import drive
 from gateway.request.egress import Egress, StreamEgress, WholeEgress
+from gateway.request.escalate.cascade import cascade_of
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep, refuse_early, too_large
 from gateway.request.job import Drive
 from gateway.request.judge import Judged, judge, past_of
 from gateway.request.owner import Owner
+from gateway.request.reading.carried import behind_others, with_head
+from gateway.request.reading.conversation import Past
 from gateway.request.reply import answer_error
 from gateway.request.reserve import reserve
 from gateway.request.settle import Books

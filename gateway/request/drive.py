@@ -8,13 +8,13 @@ from functools import partial
 from backends.errors import UpstreamError
 from backends.upstream import Answer, pour
 from gateway.errors import Misconfigured, RouterError
-from gateway.request.beside import head_start, second_opinion
-from gateway.request.cascade import Cascade
 from gateway.request.egress import speaks
+from gateway.request.escalate.beside import head_start, second_opinion
+from gateway.request.escalate.cascade import Cascade
+from gateway.request.escalate.hold import HeldBack
 from gateway.request.failing import failed
 from gateway.request.faults import from_reject, from_upstream, telling
-from gateway.request.hedge import Race
-from gateway.request.hold import HeldBack
+from gateway.request.hedging.race import Race
 from gateway.request.job import Drive
 from gateway.request.settle import Tally
 from gateway.request.trial import Trial, closed

@@ -10,11 +10,11 @@ from backends.messages import ChatRequest, Event
 from backends.upstream import Prepared, TimeLimits
 from gateway.live.in_force import Live, opened
 from gateway.request.affinity import Affinity
-from gateway.request.cascade import Cascade
 from gateway.request.egress import Egress
-from gateway.request.head_start import HeadStart
+from gateway.request.escalate.cascade import Cascade
+from gateway.request.escalate.head_start import HeadStart
+from gateway.request.hedging.lateness import Hedges
 from gateway.request.judge import Judged
-from gateway.request.lateness import Hedges
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.told import reason_of, told, why_escalated

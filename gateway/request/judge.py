@@ -9,16 +9,16 @@ import msgspec
 from backends.messages import ChatRequest
 from backends.upstream import Prepared
 from gateway.live.in_force import Live
-from gateway.request.carried import uncarried
-from gateway.request.conversation import Past, Turn, keys_of
-from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
-from gateway.request.measure import prepare
 from gateway.request.outlook import NO_VARIANTS, Outlook, Variants
+from gateway.request.reading.carried import uncarried
+from gateway.request.reading.conversation import Past, Turn, keys_of
+from gateway.request.reading.draw import draw_of
+from gateway.request.reading.measure import prepare
+from gateway.request.reading.steps import stuck_of
+from gateway.request.reading.units import units_of
 from gateway.request.snapshot import World, look_around
-from gateway.request.steps import stuck_of
-from gateway.request.units import units_of
 from policies.decide import decide_on
 from policies.decision import Call, Decision
 from policies.estimates import Estimate, Unsettled

@@ -7,7 +7,7 @@ import msgspec
 
 from backends.upstream import Prepared
 from gateway.live.in_force import Live
-from gateway.request.lateness import with_ttfts
+from gateway.request.hedging.lateness import with_ttfts
 from gateway.request.snapshot import World, take_snapshot
 from gateway.state.residency import Seen
 from policies.estimates import Span

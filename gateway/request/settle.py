@@ -9,7 +9,7 @@ import msgspec
 from backends.messages import Delta, Event, Finish, FinishReason, ToolCall, Usage, Whole, Wire
 from gateway.budgets.told import Budgeted
 from gateway.errors import RouterError
-from gateway.request.hedged import Hedged
+from gateway.request.hedging.hedged import Hedged
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.catalogue import Price
 from policies.decision import Call, Decision

@@ -6,7 +6,7 @@ import msgspec
 
 from backends.messages import Usage
 from gateway.budgets.told import Budgeted
-from gateway.request.hedged import Hedged
+from gateway.request.hedging.hedged import Hedged
 from policies.decision import Call, Decision
 
 Judgement = Literal["", "kept", "over_limit", "escalated", "turned_back"]

@@ -11,8 +11,8 @@ from backends.upstream import Prepared
 from gateway.live.in_force import Group, Live
 from gateway.live.replicas import Replica
 from gateway.live.trust import eased
-from gateway.request.escalations import Escalations
-from gateway.request.lateness import Hedges
+from gateway.request.escalate.escalations import Escalations
+from gateway.request.hedging.lateness import Hedges
 from gateway.state.notes import MemoryNotes, Notes
 from gateway.state.residency import Prompt, Residency, Seen
 from policies.allowance import MOST, Allowance

@@ -8,11 +8,11 @@ import msgspec
 from backends.messages import Event
 from backends.upstream import Answer, Prepared
 from gateway.request.egress import Egress
+from gateway.request.escalate.hold import HeldBack, forget
+from gateway.request.escalate.second import SecondOpinion
 from gateway.request.faults import missed
-from gateway.request.hold import HeldBack, forget
 from gateway.request.job import Drive
 from gateway.request.owner import Attempt
-from gateway.request.second import SecondOpinion
 from gateway.request.settle import Tally
 from policies.decision import Call
 

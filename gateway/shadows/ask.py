@@ -9,7 +9,7 @@ import msgspec
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Delta, Event, ToolCall, Usage, Whole, Wire
 from backends.upstream import GIVES_WAY, Answer, Prepared, TimeLimits, Upstream, UpstreamCall
-from gateway.request.listen import Listener
+from gateway.request.escalate.listen import Listener
 from gateway.request.settle import spend_microusd
 from policies.catalogue import Model, Price
 from policies.escalate.said import Said

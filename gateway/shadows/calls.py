@@ -7,7 +7,7 @@ import msgspec
 
 from backends.errors import UpstreamError
 from backends.upstream import Upstream
-from gateway.request.carried import SHADOW_HEADER
+from gateway.request.reading.carried import SHADOW_HEADER
 from gateway.shadows.ask import Told, ask, most_microusd, most_tokens, spent_microusd
 from gateway.shadows.chapter import Result
 from gateway.shadows.errand import Errand, Question

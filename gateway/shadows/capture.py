@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from backends.messages import Delta, Event, ToolCall, Whole, Wire
-from gateway.request.listen import Listener
+from gateway.request.escalate.listen import Listener
 from policies.escalate.said import Said
 
 MOST_BYTES = 1 << 20

@@ -8,7 +8,7 @@ import msgspec
 from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest
 from gateway.live.in_force import Live
-from gateway.request.listen import wanted_of
+from gateway.request.escalate.listen import wanted_of
 from gateway.shadows.calls import Calls
 from gateway.shadows.errand import Errand, Question
 from gateway.shadows.reach import Reach

@@ -9,8 +9,8 @@ from typing import Protocol
 from backends.messages import ChatRequest
 from gateway.decisions.record import ShadowRecord
 from gateway.live.in_force import Live
-from gateway.request.carried import SHADOW_HEADER
 from gateway.request.judge import Judged
+from gateway.request.reading.carried import SHADOW_HEADER
 from gateway.request.settlement import Settlement
 from gateway.shadows.capture import Capture
 from gateway.shadows.chapter import Chapter, print_of

@@ -10,7 +10,7 @@ import msgspec
 from gateway.decisions.record import ShadowRecord
 from gateway.experiments.bench import Pair
 from gateway.live.in_force import Live
-from gateway.request.listen import wanted_of
+from gateway.request.escalate.listen import wanted_of
 from gateway.shadows.ask import Told
 from gateway.shadows.calls import Calls
 from gateway.shadows.capture import said_in

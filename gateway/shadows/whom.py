@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from gateway.live.in_force import Live
-from gateway.request.carried import uncarried
-from gateway.request.draw import draw_of
 from gateway.request.facts import question_of
+from gateway.request.reading.carried import uncarried
+from gateway.request.reading.draw import draw_of
 from gateway.request.snapshot import World, take_snapshot
 from gateway.shadows.ask import Told
 from gateway.shadows.chapter import Result

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from backends.messages import Usage
 from gateway.budgets.told import Budgeted
-from gateway.request.hedged import Hedged
+from gateway.request.hedging.hedged import Hedged
 from gateway.request.settlement import End, Settlement
 from gateway.telemetry import instruments, words
 from gateway.telemetry.cells import Attempted, Ended, Reused, Used

@@ -11,7 +11,7 @@ from random import getrandbits
 from opentelemetry.trace import SpanContext
 
 from backends.messages import Usage
-from gateway.request.hedged import HedgeResult
+from gateway.request.hedging.hedged import HedgeResult
 from gateway.request.settlement import Settlement
 from gateway.telemetry import attributes
 from gateway.telemetry.baggage import BAGGAGE, Baggage

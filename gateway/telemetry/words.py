@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from backends.errors import Kind
 from gateway.budgets.told import By, Result
-from gateway.request.hedged import HedgeResult
+from gateway.request.hedging.hedged import HedgeResult
 from gateway.request.settlement import Judgement
 
 Outcome = Literal["ok", "cancelled", "cut", "error", "rejected"]

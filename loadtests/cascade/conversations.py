@@ -22,8 +22,8 @@ from pyarrow import parquet
 from backends.dialects.openai_chat.request import read_chat
 from classifiers.estimator import Estimator, open_estimator
 from classifiers.question import Question
-from gateway.request.conversation import Past, Turn, keys_of
 from gateway.request.judge import Judged, past_of
+from gateway.request.reading.conversation import Past, Turn, keys_of
 from gateway.state.notes import MemoryNotes
 from loadtests.ledger import add_row
 from policies.decide import decide

@@ -11,8 +11,8 @@ from servers.stub_workers import ask, heard, worker
 from upstreams.fake_upstream import chat_either, fake_upstream
 
 from backends.messages import ChatRequest
-from gateway.request.carried import SHADOW_HEADER, behind_others
 from gateway.request.identity import Principal
+from gateway.request.reading.carried import SHADOW_HEADER, behind_others
 
 
 def policy(primary: str, at: str) -> str:

@@ -11,10 +11,12 @@ from policies.estimates import Calibration
 from policies.language.load import load_policy
 
 ROOT = Path(__file__).parents[2]
+ROOMS = ("backends", "classifiers", "gateway", "loadtests", "policies", "tests")
 READMES = sorted(path for path in ROOT.glob("**/README.md") if not {".venv", "node_modules"} & set(path.parts))
 FENCE = re.compile(r"```(\w*)\n(.*?)```", re.S)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 COMMAND = re.compile(r"^(?:\S*/)?turnout ((?:models |experiment |rollout )?[a-z]+)\b", re.M)
+SOURCES = [str(path) for room in ROOMS for path in (ROOT / room).glob("**/*.py")]
 CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -31,6 +33,15 @@ def test_every_link_leads_to_a_file(readme):
     missing = [target for target in LINK.findall(readme.read_text()) if not (readme.parent / target).exists()]
 
     assert missing == []
+
+
+@pytest.mark.parametrize("readme", READMES, ids=named)
+def test_every_python_file_named_stands_somewhere(readme):
+    """By as much of its path as is said."""
+    code = CODE.findall(FENCE.sub("", readme.read_text()))
+    said = {name.replace("../", "") for name in code if re.fullmatch(r"[\w./]+\.py", name)}
+
+    assert [name for name in sorted(said) if not any(path.endswith(f"/{name}") for path in SOURCES)] == []
 
 
 @pytest.mark.parametrize("readme", READMES, ids=named)

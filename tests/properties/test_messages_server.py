@@ -32,7 +32,7 @@ from backends.remote.dialect import ServerDialect, StreamReader
 from backends.remote.prefix import canonical
 from backends.remote.prompt import estimate_prompt
 from backends.sse import Decoder
-from gateway.request.listen import Listener
+from gateway.request.escalate.listen import Listener
 
 PLAIN: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 MESSAGES = read_messages(json.dumps({**PLAIN, "stream": True}).encode())

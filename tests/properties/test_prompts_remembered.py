@@ -13,8 +13,8 @@ from backends.messages import Asks, ChatRequest, Message
 from backends.remote import prefix, prompt
 from backends.remote.prefix import CHUNK_BYTES, PART_BYTES, canonical, prefix_blocks
 from backends.remote.prompt import LONG_CHARS, estimate_newest, estimate_prompt, estimate_tokens
-from gateway.request import draw
-from gateway.request.draw import draw_of
+from gateway.request.reading import draw
+from gateway.request.reading.draw import draw_of
 from policies.affinity.blocks import chain, seed
 from policies.affinity.imprint import Remembered, imprint
 

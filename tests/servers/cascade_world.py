@@ -18,9 +18,9 @@ from gateway.errors import RouterError
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.affinity import Affinity
-from gateway.request.cascade import cascade_of
 from gateway.request.drive import drive
 from gateway.request.egress import StreamEgress, WholeEgress
+from gateway.request.escalate.cascade import cascade_of
 from gateway.request.identity import ANONYMOUS
 from gateway.request.job import Drive
 from gateway.request.judge import judge

@@ -11,10 +11,10 @@ from backends.remote.prefix import prefix_blocks
 from gateway.decisions.asked import key_of
 from gateway.errors import BadRequest
 from gateway.request.bounds import refuse_many
-from gateway.request.carried import uncarried
-from gateway.request.draw import draw_of
 from gateway.request.facts import facts_of
 from gateway.request.identity import Principal
+from gateway.request.reading.carried import uncarried
+from gateway.request.reading.draw import draw_of
 from gateway.settings import Limits
 from policies.catalogue import Model, Run
 

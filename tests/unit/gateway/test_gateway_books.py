@@ -4,7 +4,7 @@ import pytest
 
 from backends.messages import Usage
 from gateway.budgets.told import Budgeted
-from gateway.request.hedged import Hedged
+from gateway.request.hedging.hedged import Hedged
 from gateway.request.settle import Books
 from gateway.request.settlement import Settlement
 from policies.catalogue import Price

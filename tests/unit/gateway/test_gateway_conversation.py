@@ -12,7 +12,7 @@ from backends.dialects.anthropic_messages.request import read_messages
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.request import read_chat
 from backends.messages import ChatRequest
-from gateway.request.conversation import Past, Turn, keys_of
+from gateway.request.reading.conversation import Past, Turn, keys_of
 from gateway.state.notes import MemoryNotes
 from policies.policy import ID_FROM
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from backends.messages import ChatRequest, Message
 from backends.remote.prefix import prefix_blocks
-from gateway.request.draw import draw_of
+from gateway.request.reading.draw import draw_of
 
 SALT, OTHER = b"a tenant's", b"another's"
 TEXT = st.text(max_size=30)

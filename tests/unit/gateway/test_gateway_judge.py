@@ -14,9 +14,9 @@ from backends.upstream import Answer, Load, Prepared, UpstreamCall
 from classifiers.question import Question
 from gateway.live.in_force import Estimates, Live
 from gateway.live.replicas import Claim, Replica
-from gateway.request.draw import draw_of
 from gateway.request.identity import ANONYMOUS
 from gateway.request.judge import judge
+from gateway.request.reading.draw import draw_of
 from gateway.request.snapshot import World
 from gateway.state.memory import MemoryResidency
 from policies.catalogue import Model, Price, Run

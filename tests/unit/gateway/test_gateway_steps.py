@@ -12,7 +12,7 @@ from backends.dialects.anthropic_messages.request import read_messages
 from backends.dialects.openai_chat.request import read_chat
 from backends.dialects.openai_responses.request import read_responses
 from backends.messages import ChatRequest
-from gateway.request.steps import stuck_of
+from gateway.request.reading.steps import stuck_of
 from policies.escalate.stuck import Stuck, Tried, stuck_in
 
 Call = tuple[str, dict[str, Any], str]

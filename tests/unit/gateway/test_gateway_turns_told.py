@@ -9,9 +9,9 @@ from backends.messages import ChatRequest
 from classifiers.question import Question
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
-from gateway.request.conversation import Past, Turn
 from gateway.request.identity import ANONYMOUS
 from gateway.request.judge import Judged, judge, past_of
+from gateway.request.reading.conversation import Past, Turn
 from gateway.request.snapshot import World
 from gateway.state.memory import MemoryResidency
 from gateway.state.notes import MemoryNotes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from backends.dialects.anthropic_messages.request import read_messages
 from backends.dialects.openai_chat.request import read_chat
 from gateway.request.identity import ANONYMOUS, Principal, tenant_salt
-from gateway.request.units import units_of
+from gateway.request.reading.units import units_of
 
 EVERY = frozenset({"user", "api_key", "conversation", "request"})
 QUESTION = {"role": "user", "content": "why?"}

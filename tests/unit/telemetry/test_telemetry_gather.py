@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from telemetry_world import LARGE, SMALL, USAGE, decision, settlement
 
 from gateway.request.door import Door
-from gateway.request.hedged import Hedged
+from gateway.request.hedging.hedged import Hedged
 from gateway.serve import DrainingServer
 from gateway.telemetry.gather import LATEST_S, MOST, Gathered
 from gateway.telemetry.logs import MOST_ALIKE, RequestLog

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Usage
 from backends.upstream import Answer, Prepared
+from gateway.request.escalate.hold import forget
 from gateway.request.failing import failed
 from gateway.request.faults import outcome_of
-from gateway.request.hedged import Hedged, HedgeResult
-from gateway.request.hold import forget
+from gateway.request.hedging.hedged import Hedged, HedgeResult
+from gateway.request.hedging.lateness import Hedges
 from gateway.request.job import Drive
-from gateway.request.lateness import Hedges
 from gateway.request.owner import Attempt
 from gateway.request.settle import spend_microusd
 from policies.decision import Call, Hedge

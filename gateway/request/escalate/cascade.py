@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from backends.dialects.openai_chat.heard import asking_logprobs
 from backends.messages import ChatRequest, Event, Usage
-from gateway.request.conversation import Past
-from gateway.request.escalations import Escalations
-from gateway.request.head_start import HeadStart
-from gateway.request.hold import HeldBack
+from gateway.request.escalate.escalations import Escalations
+from gateway.request.escalate.head_start import HeadStart
+from gateway.request.escalate.hold import HeldBack
+from gateway.request.escalate.listen import Listener, wanted_of
+from gateway.request.escalate.second import SecondOpinion
 from gateway.request.judge import Judged, past_of
-from gateway.request.listen import Listener, wanted_of
-from gateway.request.second import SecondOpinion
+from gateway.request.reading.conversation import Past
 from gateway.request.settle import Books, spend_microusd
 from policies.decision import Call, Hold
 from policies.escalate.plan import Escalation

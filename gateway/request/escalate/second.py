@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from backends.errors import UpstreamError
 from backends.messages import Usage
 from backends.upstream import Answer
-from gateway.request.listen import Listener
+from gateway.request.escalate.listen import Listener
 from gateway.request.owner import Attempt
 from gateway.request.settle import Tally
 from policies.decision import Call

@@ -11,9 +11,9 @@ from typing import TypeVar
 from backends.messages import Event
 from backends.upstream import Answer
 from gateway.request.egress import speaks
-from gateway.request.head_start import HeadStart
-from gateway.request.listen import Listener, unmarked
-from gateway.request.second import SecondOpinion
+from gateway.request.escalate.head_start import HeadStart
+from gateway.request.escalate.listen import Listener, unmarked
+from gateway.request.escalate.second import SecondOpinion
 from policies.advance import GivenUp
 from policies.escalate.plan import Escalation
 from policies.escalate.said import Said

@@ -4,11 +4,11 @@ from collections.abc import Coroutine
 from functools import partial
 
 from backends.upstream import Answer
-from gateway.request.cascade import Cascade
-from gateway.request.head_start import HeadStart
+from gateway.request.escalate.cascade import Cascade
+from gateway.request.escalate.head_start import HeadStart
+from gateway.request.escalate.second import SecondOpinion
 from gateway.request.job import Drive
 from gateway.request.owner import Attempt
-from gateway.request.second import SecondOpinion
 from policies.decision import Hold
 
 

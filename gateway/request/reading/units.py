@@ -6,9 +6,9 @@ from hashlib import blake2b
 import msgspec
 
 from backends.messages import ChatRequest
-from gateway.request.conversation import name_of
-from gateway.request.draw import opening
 from gateway.request.identity import Principal, presented_key
+from gateway.request.reading.conversation import name_of
+from gateway.request.reading.draw import opening
 from policies.experiments.plan import Unit
 from policies.policy import ID_FROM, PROMPT_PREFIX
 
