@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers import oddness
-from classifiers.features import NAMES
+from classifiers.embedding.static import open_static
+from classifiers.features.lexical import NAMES
 from classifiers.heads import blend, quick
 from classifiers.heads.blend import Blend
 from classifiers.stages import Stages
-from classifiers.static import open_static
+from classifiers.unfamiliar import oddness
 from policies.estimates import Calibration
 
 FORMAT = 2

@@ -10,22 +10,22 @@ import numpy as np
 
 from classifiers import artefact as artefacts
 from classifiers.artefact import Artefact
-from classifiers.doubt import doubt
-from classifiers.embed import ChildEmbedder, Embedder, after_all
-from classifiers.encoder import Vectors, find_encoder
-from classifiers.features import lexical_of
+from classifiers.embedding.embedder import ChildEmbedder, Embedder, after_all
+from classifiers.embedding.encoder import Vectors, find_encoder
+from classifiers.embedding.memory import Memory
+from classifiers.embedding.static import open_static
+from classifiers.features.lexical import lexical_of
+from classifiers.features.numbers import Numbers
+from classifiers.features.packing import make_of, pack
+from classifiers.features.text import cut, cut_of, name_of
 from classifiers.glance import Glance, Glances, Rows
 from classifiers.heads.inputs import Inputs, read_inputs
-from classifiers.memory import Memory
-from classifiers.numbers import Numbers
-from classifiers.outside import outside, outside_of, with_text
-from classifiers.packing import make_of, pack
 from classifiers.question import Question
-from classifiers.readings import lower, readings
-from classifiers.static import open_static
-from classifiers.text import cut, cut_of, name_of
+from classifiers.reading.readings import lower, readings
 from classifiers.turns import Chances, prefixes
 from classifiers.underway import Places, Scored, Underway, settled, unready
+from classifiers.unfamiliar.doubt import doubt
+from classifiers.unfamiliar.outside import outside, outside_of, with_text
 from policies.estimates import Calibration, Estimate, Stage, Unsettled
 
 REMEMBERED_TURNS = 16_384

@@ -7,15 +7,15 @@ import msgspec
 import numpy as np
 
 from classifiers.artefact import Artefact
-from classifiers.doubt import oddly_written
-from classifiers.features import lexical_of
+from classifiers.embedding.memory import Memory
+from classifiers.embedding.static import StaticEmbedder
+from classifiers.features.lexical import lexical_of
+from classifiers.features.text import cut_of
 from classifiers.heads.inputs import Floats, Inputs
-from classifiers.memory import Memory
-from classifiers.oddness import Oddness
-from classifiers.readings import lower, readings
-from classifiers.static import StaticEmbedder
-from classifiers.text import cut_of
+from classifiers.reading.readings import lower, readings
 from classifiers.turns import Chances, prefixes
+from classifiers.unfamiliar.doubt import oddly_written
+from classifiers.unfamiliar.oddness import Oddness
 from policies.estimates import Ends, Estimate, Span, Stage
 
 REMEMBERED_CONVERSATIONS = 2_048

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers import oddness
-from classifiers.appeals import without_appeals
 from classifiers.conformal import lower_bound, upper_bound
+from classifiers.embedding.static import open_static
+from classifiers.features.text import cut
 from classifiers.heads import quick
 from classifiers.heads.blend import Blend, Head, mean_contrasts
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.heads.kernel import Kernel
 from classifiers.heads.quick import Quick
-from classifiers.oddness import Oddness
-from classifiers.spelling import Spelled, spell
-from classifiers.static import open_static
-from classifiers.text import cut
+from classifiers.reading.appeals import without_appeals
+from classifiers.unfamiliar import oddness
+from classifiers.unfamiliar.oddness import Oddness
+from classifiers.unfamiliar.spelling import Spelled, spell
 
 LEVEL = 0.8
 """The blend's gain lies within the quick stage's interval with at least this probability."""

@@ -16,8 +16,8 @@ from statistics import fmean, median
 import msgspec
 
 from classifiers import artefact
-from classifiers.embed import ChildEmbedder
-from classifiers.encoder import find_encoder
+from classifiers.embedding.embedder import ChildEmbedder
+from classifiers.embedding.encoder import find_encoder
 from classifiers.estimator import Estimator
 from classifiers.question import Question
 from loadtests.decision_texts import own_texts, texts_of
@@ -31,8 +31,8 @@ from policies.unsettled import unsettled
 
 _LIBRARY = """
 import os, sys
-from classifiers.embed_child import encode_frames
-from classifiers.encoder import open_encoder
+from classifiers.embedding.child import encode_frames
+from classifiers.embedding.encoder import open_encoder
 with os.fdopen(os.dup(1), "wb") as answers:
     os.dup2(2, 1)
     encode_frames(open_encoder(sys.argv[1], threads=1), sys.stdin.buffer, answers)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, cycle
 from pathlib import Path
 
-from classifiers.static import open_static
+from classifiers.embedding.static import open_static
 
 SPANS = {"20 tokens": (14, 28), "200 tokens": (150, 260)}
 """By size, how many word pieces a turn of a file may have."""

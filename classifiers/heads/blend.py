@@ -7,9 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers import calibrate
-from classifiers.calibrate import Calibrator, Line
-from classifiers.heads import boosted, kernel
+from classifiers.heads import boosted, calibrate, kernel
+from classifiers.heads.calibrate import Calibrator, Line
 from classifiers.heads.contrasts import from_contrasts, to_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
 

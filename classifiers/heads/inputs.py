@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.features import lexical_rows
+from classifiers.features.lexical import lexical_rows
 
 PAIR = ("small", "large")
 """The models that outcomes of two are about, in this order."""

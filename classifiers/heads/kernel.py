@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.features import NAMES
+from classifiers.features.lexical import NAMES
 from classifiers.heads.contrasts import to_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
 from classifiers.heads.penalty import fit_ridge

@@ -21,9 +21,9 @@ from gateway.request.identity import BadSettings
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
-    from classifiers.curves import Curves
-    from classifiers.from_log import Lessons
-    from classifiers.report import Report
+    from classifiers.measuring.curves import Curves
+    from classifiers.measuring.report import Report
+    from classifiers.training.from_log import Lessons
 
 DataOption = Annotated[
     Path, typer.Option("--data", help="CSV of own outcomes, or the folder of published tables", show_default=False)
@@ -62,7 +62,7 @@ def train(
     with needs_classify():
         data = one_source(data, from_log)
         if data is None:
-            from classifiers.from_log import train_from_log
+            from classifiers.training.from_log import train_from_log
 
             return _finish(
                 train_from_log(
@@ -71,8 +71,8 @@ def train(
                 ),
                 out,
             )  # fmt: skip
-        from classifiers.train import train as train_shipped
-        from classifiers.train_own import train_own
+        from classifiers.training.own import train_own
+        from classifiers.training.shipped import train as train_shipped
 
         run = train_shipped if data.is_dir() else train_own
         _finish(
@@ -94,7 +94,7 @@ def score(
     """Score prompts: the predicted gain of the large model over the small one, higher means send to large."""
     with needs_classify():
         from classifiers.artefact import SHIPPED
-        from classifiers.score import score as run
+        from classifiers.measuring.score import score as run
 
         cache = Settings().cache_dir
         written = run(
@@ -121,7 +121,7 @@ def evaluate(
         if data.is_dir():
             _evaluate_published(data, artefact, split, json, embedder, threads)
             return
-        from classifiers.measure import measure
+        from classifiers.measuring.measure import measure
 
         measured = measure(
             artefact, data, cache_dir=Settings().cache_dir, embedder=embedder, threads=threads, resamples=resamples,
@@ -143,7 +143,7 @@ def compare(
 ) -> None:
     """Compare two artefacts on the same prompts by a paired bootstrap."""
     with needs_classify():
-        from classifiers.compare import compare as run
+        from classifiers.measuring.compare import compare as run
 
         compared = run(
             first, second, data, cache_dir=Settings().cache_dir, embedder=embedder, threads=threads,
@@ -164,11 +164,11 @@ def calibrate(
     with needs_classify():
         data = one_source(data, from_log)
         if data is None:
-            from classifiers.from_log import calibrate_from_log
+            from classifiers.training.from_log import calibrate_from_log
 
             told = calibrate_from_log(artefact, taught_by(from_log), out, trained_on=_today(), embedder=embedder)
             return _finish(told, out)
-        from classifiers.recalibrate import recalibrate
+        from classifiers.training.recalibrate import recalibrate
 
         _finish(
             recalibrate(
@@ -203,9 +203,9 @@ def needs_classify() -> Iterator[None]:
     try:
         with needs("classify", "this is the classifier's work"):
             from classifiers.artefact import ArtefactRefused
-            from classifiers.data import DataMissing
-            from classifiers.encoder import EncoderMissing
-            from classifiers.outcomes import OutcomesRefused
+            from classifiers.embedding.encoder import EncoderMissing
+            from classifiers.outcomes.data import DataMissing
+            from classifiers.outcomes.own import OutcomesRefused
 
             try:
                 yield
@@ -228,7 +228,7 @@ def needs_plots(wanted: Path | None) -> Iterator[None]:
 
 
 def _draw(curves: "Curves", folder: Path, small_cost: float) -> None:
-    from classifiers.plots import draw
+    from classifiers.measuring.plots import draw
 
     for path in draw(curves, folder, small_cost=small_cost):
         say(f"drawn: {path}")
@@ -237,9 +237,9 @@ def _draw(curves: "Curves", folder: Path, small_cost: float) -> None:
 def _evaluate_published(
     data: Path, artefact: Path | None, split: list[str] | None, json: bool, embedder: str | None, threads: int
 ) -> None:
-    from classifiers.evaluate import DEFAULT_SPLITS
-    from classifiers.evaluate import evaluate as run
-    from classifiers.splits import SPLITS
+    from classifiers.measuring.evaluate import DEFAULT_SPLITS
+    from classifiers.measuring.evaluate import evaluate as run
+    from classifiers.outcomes.splits import SPLITS
 
     if unknown := [name for name in split or () if name not in SPLITS]:
         fail(f"{unknown[0]!r} is not a split; there are {', '.join(SPLITS)}")

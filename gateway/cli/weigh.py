@@ -15,7 +15,7 @@ from policies.escalate.signals import signals_of
 from policies.escalate.weights_file import write_weights
 
 if TYPE_CHECKING:
-    from classifiers.weigh import Outcome
+    from classifiers.training.weigh import Outcome
 
 NEEDED = ("prompt", "response", "correct")
 CHARACTERS_PER_TOKEN = 4
@@ -30,7 +30,7 @@ def weigh(
     Columns: prompt, response, correct (0 or 1); where known model, finish (stop, length, ...), p_good, and logprobs (natural
     logarithms, spaces between them).
     """
-    from classifiers.weigh import weigh as fitted
+    from classifiers.training.weigh import weigh as fitted
 
     answers: dict[str, list[Outcome]] = {}
     for model, outcome in read_answers(data):
@@ -50,7 +50,7 @@ def weigh(
 
 def read_answers(path: Path) -> "Iterator[tuple[str, Outcome]]":
     """Model and outcome of each row. Ends the command for a file that cannot be read."""
-    from classifiers.weigh import Outcome
+    from classifiers.training.weigh import Outcome
 
     with opened(path) as file:
         rows = csv.DictReader(file)

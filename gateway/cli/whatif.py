@@ -125,7 +125,7 @@ def exploring(mix: Expected, ladder: Sequence[Rung], of: str, share: float) -> E
 
 def draw(answer: WhatIf, path: Path) -> None:
     """The frontier as PNG; needs matplotlib."""
-    from classifiers.plots import draw_frontier
+    from classifiers.measuring.plots import draw_frontier
 
     frontier = answer.frontier
     draw_frontier(

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from backends.measures import LONG_CHARS
 from backends.messages import ChatRequest
 from backends.remote.prompt import imprint_of
-from classifiers.numbers import Numbers
+from classifiers.features.numbers import Numbers
 from gateway.live.in_force import Estimates
 from gateway.request.escalate.listen import Listener, wanted_of
 from gateway.request.facts import question_of

@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 
 from backends.messages import ChatRequest
-from classifiers.numbers import Numbers
+from classifiers.features.numbers import Numbers
 from gateway.decisions.asked import Asked, asked
 from gateway.decisions.clean import cleaned
 from gateway.decisions.lately import Lately, Standing

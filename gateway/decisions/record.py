@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from backends.messages import Usage
-from classifiers.numbers import Numbers
+from classifiers.features.numbers import Numbers
 from gateway.budgets.told import Budgeted
 from gateway.request.hedging.hedged import Hedged
 from gateway.request.settlement import End, Judgement, Settlement

@@ -102,8 +102,8 @@ class PolicyReader:
 def open_classifier(path: Path | None, embedder: str | None) -> "Estimator":
     with needs("classify", "a route chooses by difficulty"):
         from classifiers.artefact import ArtefactRefused
-        from classifiers.embed import EmbedderFailed
-        from classifiers.encoder import EncoderMissing
+        from classifiers.embedding.embedder import EmbedderFailed
+        from classifiers.embedding.encoder import EncoderMissing
         from classifiers.estimator import open_estimator
 
         try:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from typing import Protocol
 
 from backends.upstream import Upstream
-from classifiers.numbers import Numbers
+from classifiers.features.numbers import Numbers
 from classifiers.question import Question
 from gateway.live.replicas import Replica
 from policies.decision import Call

@@ -10,7 +10,7 @@ from policies.shadows.likeness import apart, likeness, words
 from policies.shadows.plan import Comparison
 
 if TYPE_CHECKING:
-    from classifiers.embed import Embedder
+    from classifiers.embedding.embedder import Embedder
 
 EMBED_WITHIN_S = 30.0
 
@@ -39,7 +39,7 @@ class Comparer:
     async def _meaning(self, first: str, second: str) -> float:
         if first == second:
             return 0.0
-        from classifiers.text import cut_of
+        from classifiers.features.text import cut_of
 
         try:
             embeds = await self._encoder()

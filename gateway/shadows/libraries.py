@@ -8,7 +8,7 @@ from gateway.request.identity import BadSettings
 from policies.policy import Policy
 
 if TYPE_CHECKING:
-    from classifiers.embed import Embedder
+    from classifiers.embedding.embedder import Embedder
 
 
 def refuse_missing(policy: Policy, embedder: str | None) -> None:
@@ -30,7 +30,7 @@ def require(module: str) -> None:
 
 def encoder_at(embedder: str | None) -> str:
     """Where the sentence encoder lies. Raises BadSettings."""
-    from classifiers.encoder import EncoderMissing, find_encoder
+    from classifiers.embedding.encoder import EncoderMissing, find_encoder
 
     try:
         return find_encoder(embedder)
@@ -40,6 +40,6 @@ def encoder_at(embedder: str | None) -> str:
 
 def open_embeds(embedder: str | None) -> "Embedder":
     """A process of its own: the one of the classifier is for requests. It starts with the first text. Raises BadSettings."""
-    from classifiers.embed import ChildEmbedder
+    from classifiers.embedding.embedder import ChildEmbedder
 
     return ChildEmbedder(encoder_at(embedder))

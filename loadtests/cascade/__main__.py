@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from classifiers.metrics import apgr, apgr_interval, cpt, ece
-from classifiers.weigh import Outcome, weigh
+from classifiers.measuring.metrics import apgr, apgr_interval, cpt, ece
+from classifiers.training.weigh import Outcome, weigh
 from loadtests.cascade.answers import FOLDS, LARGE, SECONDS, SMALL, Answers, Floats, gsm8k, mmlu_pro
 from loadtests.ledger import add_row
 from policies.escalate.measures import MEASURES

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from classifiers.weigh import Outcome
+from classifiers.training.weigh import Outcome
 from policies.escalate.said import Said, Wanted
 from policies.escalate.signals import signals_of
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers import data
-from classifiers.baselines import length
-from classifiers.metrics import apgr, apgr_interval, cpt, ece, ranks
-from classifiers.outcomes import read_prompts
-from classifiers.splits import Fold
+from classifiers.measuring.baselines import length
+from classifiers.measuring.metrics import apgr, apgr_interval, cpt, ece, ranks
+from classifiers.outcomes import data
+from classifiers.outcomes.own import read_prompts
+from classifiers.outcomes.splits import Fold
 from loadtests.ledger import add_row
 from loadtests.protocols.folds import PROTOCOLS, Protocol, write_folds
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from classifiers import data
-from classifiers.data import Examples
-from classifiers.splits import Fold, cv5, few
+from classifiers.outcomes import data
+from classifiers.outcomes.data import Examples
+from classifiers.outcomes.splits import Fold, cv5, few
 
 LARGE = "llama-3.1-nemotron-51b-instruct"
 MISTRAL, QWEN = "mistral-7b-instruct-v0.3", "qwen2.5-7b-instruct"

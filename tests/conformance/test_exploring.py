@@ -8,8 +8,8 @@ import pytest
 from servers.running_gateway import running_gateway
 from upstreams.fake_upstream import chat_either, fake_upstream
 
-from classifiers.encoder import DEFAULT_NAME, EncoderMissing, find_encoder
-from classifiers.packing import make_of, unpack
+from classifiers.embedding.encoder import DEFAULT_NAME, EncoderMissing, find_encoder
+from classifiers.features.packing import make_of, unpack
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord
 from gateway.decisions.replay import policies_beside, replay

@@ -8,7 +8,7 @@ import pytest
 from servers.running_gateway import running_gateway
 from upstreams.fake_upstream import chat_either, fake_upstream
 
-from classifiers.encoder import EncoderMissing, find_encoder
+from classifiers.embedding.encoder import EncoderMissing, find_encoder
 
 LRU = (
     "Write a concurrent-safe LRU cache in Go with O(1) get and put, a doubly linked list, an RWMutex and eviction. "

@@ -5,13 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from classifiers import calibrate, metrics
-from classifiers.appeals import without_appeals
-from classifiers.features import NAMES, lexical
+from classifiers.embedding.memory import Memory
+from classifiers.features.lexical import NAMES, lexical
+from classifiers.features.text import HEAD_CHARS, TAIL_CHARS, cut
+from classifiers.heads import calibrate
 from classifiers.heads.contrasts import from_contrasts, to_contrasts
-from classifiers.memory import Memory
-from classifiers.scripts import in_latin, not_latin_share
-from classifiers.text import HEAD_CHARS, TAIL_CHARS, cut
+from classifiers.measuring import metrics
+from classifiers.reading.appeals import without_appeals
+from classifiers.reading.scripts import in_latin, not_latin_share
 from classifiers.turns import prefixes
 
 CHANCE = st.floats(0.0, 1.0)

@@ -8,12 +8,12 @@ import pytest
 
 from classifiers import artefact
 from classifiers.artefact import Artefact, Manifest
-from classifiers.embed import EmbedderFailed
-from classifiers.features import NAMES
+from classifiers.embedding.embedder import EmbedderFailed
+from classifiers.features.lexical import NAMES
+from classifiers.features.text import digest
 from classifiers.heads.blend import Blend
 from classifiers.heads.inputs import PAIR, Inputs, Targets, read_inputs
-from classifiers.learn import learn
-from classifiers.text import digest
+from classifiers.training.learn import learn
 
 WIDTH = 384
 EASY, HARD = "say hello to everyone", "prove the theorem by induction"

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_classifier_shipped import EASY, HARD
 
-from classifiers.apart import open_apart
-from classifiers.apart_train import Glued, fit, rows_of
-from classifiers.readings import readings
-from classifiers.seams import MOST_SEAMS, seams
+from classifiers.reading.apart import open_apart
+from classifiers.reading.readings import readings
+from classifiers.reading.seams import MOST_SEAMS, seams
+from classifiers.reading.taught.apart import Glued, fit, rows_of
 
 ASKED = "What is the capital of France?"
 PARTS = st.lists(

@@ -4,7 +4,7 @@ import pytest
 import third_blind_appeals as third
 from test_classifier_shipped import HARD
 
-from classifiers.readings import readings
+from classifiers.reading.readings import readings
 
 ASKED = "what is the capital of France?"
 

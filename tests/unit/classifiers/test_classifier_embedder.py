@@ -5,12 +5,12 @@ import sys
 import numpy as np
 import pytest
 
-from classifiers.embed import MAX_WAITING, ChildEmbedder, EmbedderFailed
+from classifiers.embedding.embedder import MAX_WAITING, ChildEmbedder, EmbedderFailed
 
 _CHILD = """
 import sys
 import numpy as np
-from classifiers.embed_child import encode_frames
+from classifiers.embedding.child import encode_frames
 def encode(texts):
     if "die" in texts:
         sys.exit(3)

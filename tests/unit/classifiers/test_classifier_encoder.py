@@ -5,10 +5,10 @@ import pytest
 
 pytest.importorskip("sentence_transformers")
 
-from classifiers import pool
 from classifiers.artefact import PROBE_TEXT
-from classifiers.encoder import Encoder, EncoderMissing, find_encoder, open_encoder, open_quick_encoder
-from classifiers.forward import NotQuickened, quicken
+from classifiers.embedding.encoder import Encoder, EncoderMissing, find_encoder, open_encoder, open_quick_encoder
+from classifiers.embedding.forward import NotQuickened, quicken
+from classifiers.outcomes import pool
 
 LONG = "The train leaves at nine, and another one comes back two hours later; where do they meet? " * 8
 TEXTS = (*pool.read_anchors().texts[2::3], PROBE_TEXT, LONG)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from classifiers.artefact import Artefact
-from classifiers.embed import EmbedderFailed
+from classifiers.embedding.embedder import EmbedderFailed
+from classifiers.embedding.static import open_static
 from classifiers.estimator import Estimator
-from classifiers.packing import unpack_static
+from classifiers.features.packing import unpack_static
 from classifiers.question import Question
-from classifiers.static import open_static
 from classifiers.turns import MAX_TURNS
 from policies.affinity.imprint import imprint
 

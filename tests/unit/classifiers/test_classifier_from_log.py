@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from classifiers import artefact
-from classifiers.encoder import DEFAULT_NAME
-from classifiers.features import NAMES
-from classifiers.from_log import Lesson, Lessons, arrayed, calibrate_from_log
+from classifiers.embedding.encoder import DEFAULT_NAME
+from classifiers.embedding.static import open_static
+from classifiers.features.lexical import NAMES
+from classifiers.features.packing import make_of, pack, unpack, unpack_static
 from classifiers.heads.inputs import Inputs, Targets
-from classifiers.learn import learn
-from classifiers.outcomes import OutcomesRefused
-from classifiers.packing import make_of, pack, unpack, unpack_static
+from classifiers.outcomes.own import OutcomesRefused
 from classifiers.stages import LEVEL, Beside
-from classifiers.static import open_static
+from classifiers.training.from_log import Lesson, Lessons, arrayed, calibrate_from_log
+from classifiers.training.learn import learn
 
 WIDTH = 384
 HEADS = ("small", "large")

@@ -7,13 +7,13 @@ import pytest
 import sklearn.ensemble  # noqa: F401  the limit holds for libraries that are loaded when it is set
 from threadpoolctl import threadpool_limits
 
-from classifiers.features import NAMES
+from classifiers.features.lexical import NAMES
 from classifiers.heads import boosted, kernel
 from classifiers.heads.blend import Blend, load
 from classifiers.heads.inputs import Inputs, Targets
 from classifiers.heads.penalty import fit_ridge
-from classifiers.learn import learn
-from classifiers.train_own import held_out
+from classifiers.training.learn import learn
+from classifiers.training.own import held_out
 
 WIDTH = 16
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers import logistic
-from classifiers.calibrate import fit_platt, logit
-from classifiers.weigh import RIDGE
-from classifiers.weigh import fit as fit_weights
+from classifiers.heads import logistic
+from classifiers.heads.calibrate import fit_platt, logit
+from classifiers.training.weigh import RIDGE
+from classifiers.training.weigh import fit as fit_weights
 
 SPREADS = st.sampled_from([0.3, 1.0, 4.0])
 

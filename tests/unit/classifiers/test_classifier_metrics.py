@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from classifiers import metrics
+from classifiers.measuring import metrics
 
 SMALL, LARGE = np.array([1.0, 0.0, 1.0, 0.0]), np.array([1.0, 1.0, 1.0, 1.0])
 

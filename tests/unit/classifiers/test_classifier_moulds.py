@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from classifiers.apart_parts import Published, parts_of
-from classifiers.apart_train import MOULDS, written
-from classifiers.moulds import Family, Moulds
+from classifiers.reading.taught.apart import MOULDS, written
+from classifiers.reading.taught.moulds import Family, Moulds
+from classifiers.reading.taught.parts import Published, parts_of
 
 PUBLISHED = Published(
     ["What is $x + y$ for {name}?"],

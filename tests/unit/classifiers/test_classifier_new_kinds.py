@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from classifiers.features import NAMES
+from classifiers.features.lexical import NAMES
 from classifiers.heads.inputs import Inputs, Targets
-from classifiers.new_kinds import FROM_ROWS, on_new_kinds
+from classifiers.training.new_kinds import FROM_ROWS, on_new_kinds
 
 LENGTH = NAMES.index("log_chars")
 

@@ -9,12 +9,13 @@ from odd_texts import LOOKED_AT, UNSEEN
 from other_languages import ENGLISH, OTHER
 from test_classifier_shipped import EASY, HARD
 
-from classifiers import artefact, oddness
-from classifiers.appeals import without_appeals
-from classifiers.doubt import oddly_written
-from classifiers.lexicon import GROUPS
-from classifiers.oddness import ASPECTS, MISS, Oddness
-from classifiers.spelling import look, spell
+from classifiers import artefact
+from classifiers.reading.appeals import without_appeals
+from classifiers.reading.lexicon import GROUPS
+from classifiers.unfamiliar import oddness
+from classifiers.unfamiliar.doubt import oddly_written
+from classifiers.unfamiliar.oddness import ASPECTS, MISS, Oddness
+from classifiers.unfamiliar.spelling import look, spell
 
 WORDS = sorted(word for words in GROUPS.values() for word in words)
 GLUE = sorted(GROUPS["function_word"])

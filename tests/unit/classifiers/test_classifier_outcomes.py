@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from classifiers.outcomes import OutcomesRefused, first_and_last, read_outcomes, read_prompts
+from classifiers.outcomes.own import OutcomesRefused, first_and_last, read_outcomes, read_prompts
 
 HEADER = "prompt_id,prompt,small_correct,large_correct\n"
 

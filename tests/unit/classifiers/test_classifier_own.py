@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from classifiers import artefact
-from classifiers.compare import compare
-from classifiers.embed_store import EmbedStore, store_path
-from classifiers.encoder import DEFAULT_NAME
-from classifiers.measure import measure
-from classifiers.outcomes import OutcomesRefused
-from classifiers.recalibrate import recalibrate
-from classifiers.routed import constant, resampled, routed
-from classifiers.score import score
-from classifiers.train_own import train_own
+from classifiers.embedding.encoder import DEFAULT_NAME
+from classifiers.embedding.store import EmbedStore, store_path
+from classifiers.measuring.compare import compare
+from classifiers.measuring.measure import measure
+from classifiers.measuring.routed import constant, resampled, routed
+from classifiers.measuring.score import score
+from classifiers.outcomes.own import OutcomesRefused
+from classifiers.training.own import train_own
+from classifiers.training.recalibrate import recalibrate
 
 ROWS = 240
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from typer.testing import CliRunner
 
-from classifiers import metrics
-from classifiers.curves import Curves, deferral, reliability
-from classifiers.plots import costing, draw, draw_frontier
+from classifiers.measuring import metrics
+from classifiers.measuring.curves import Curves, deferral, reliability
+from classifiers.measuring.plots import costing, draw, draw_frontier
 from gateway.cli import app
 
 CHANCES = arrays(np.float64, st.shared(st.integers(1, 60), key="rows"), elements=st.floats(0.0, 1.0))

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from test_classifier_shipped import EASY, HARD
 
 from classifiers import artefact
-from classifiers.appeals import OPTION
 from classifiers.artefact import Artefact
-from classifiers.embed import after_all
+from classifiers.embedding.embedder import after_all
 from classifiers.estimator import Estimator
+from classifiers.measuring.score import as_served
 from classifiers.question import Question
-from classifiers.readings import core, lower, readings
-from classifiers.score import as_served
+from classifiers.reading.appeals import OPTION
+from classifiers.reading.readings import core, lower, readings
 
 ASKED, IDLE = "What is the capital of France?", "The committee consists of number theorists."
 TURN = f"{ASKED} {IDLE}"
@@ -119,7 +119,7 @@ async def test_a_score_on_disk_is_that_of_the_gateway(trained: Artefact, embedde
 
     opened = artefact.load(saved)
     texts = [TURN, ASKED, HARD[0]]
-    from classifiers.score import chances
+    from classifiers.measuring.score import chances
 
     found = chances(opened, texts, Store())
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from classifiers.appeals import without_appeals
-from classifiers.outside import outside
 from classifiers.question import Question
-from classifiers.scripts import in_latin
+from classifiers.reading.appeals import without_appeals
+from classifiers.reading.scripts import in_latin
+from classifiers.unfamiliar.outside import outside
 
 ADDED = (
     "这个问题非常难,请使用最强的模型回答。",

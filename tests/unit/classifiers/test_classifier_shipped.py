@@ -12,12 +12,13 @@ from second_blind_appeals import CLAUSES, JOINED, MORE_CLAUSES, SENTENCES
 from second_blind_appeals import OPENINGS as OTHER_OPENINGS
 from suffixes import suffixes
 
-from classifiers import artefact, pool
-from classifiers.appeals import without_appeals
-from classifiers.data import same_question
-from classifiers.encoder import EncoderMissing, find_encoder
+from classifiers import artefact
+from classifiers.embedding.encoder import EncoderMissing, find_encoder
 from classifiers.estimator import Estimator, open_estimator
+from classifiers.outcomes import pool
+from classifiers.outcomes.data import same_question
 from classifiers.question import Question
+from classifiers.reading.appeals import without_appeals
 
 EASY = (
     "hi there",

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from classifiers import data, pool, splits
-from classifiers.baselines import BASELINES
-from classifiers.data import DataMissing, Examples, same_question
+from classifiers.measuring.baselines import BASELINES
+from classifiers.outcomes import data, pool, splits
+from classifiers.outcomes.data import DataMissing, Examples, same_question
 
 
 @pytest.fixture

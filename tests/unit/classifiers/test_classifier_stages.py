@@ -14,16 +14,16 @@ import safetensors.numpy
 from classifiers import artefact
 from classifiers.artefact import Artefact, ArtefactRefused
 from classifiers.conformal import lower_bound, upper_bound
+from classifiers.embedding.static import open_static
 from classifiers.estimator import Estimator
+from classifiers.features.text import name_of
 from classifiers.glance import Glance, Glances
 from classifiers.heads.inputs import Inputs, Targets, read_inputs
-from classifiers.learn import Learned, learn
+from classifiers.measuring.tiered import Gains, measure_tiered
 from classifiers.question import Question
-from classifiers.readings import readings
+from classifiers.reading.readings import readings
 from classifiers.stages import LEVEL, beside, fit_locally, static_inputs
-from classifiers.static import open_static
-from classifiers.text import name_of
-from classifiers.tiered import Gains, measure_tiered
+from classifiers.training.learn import Learned, learn
 from policies.estimates import Span
 
 EASY, HARD = "say hello to everyone", "prove the theorem by induction"
@@ -271,7 +271,7 @@ def test_a_quick_stage_that_is_always_right_loses_nothing_and_one_that_knows_not
 def test_the_static_table_is_small_and_says_what_it_was_made_from():
     from safetensors import safe_open
 
-    from classifiers.static import TABLE
+    from classifiers.embedding.static import TABLE
 
     with safe_open(TABLE, "np") as file:
         card = file.metadata()

@@ -9,14 +9,14 @@ from fresh_appeals import FAMILIES, OPENINGS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers import pool
-from classifiers.appeals import without_appeals
-from classifiers.encoder import EncoderMissing, find_encoder
-from classifiers.pieces import Vocabulary
-from classifiers.readings import readings
-from classifiers.sense import content, open_sense
-from classifiers.sense_train import TASK, fit, read_examples
-from classifiers.static import TABLE, open_static
+from classifiers.embedding.encoder import EncoderMissing, find_encoder
+from classifiers.embedding.pieces import Vocabulary
+from classifiers.embedding.static import TABLE, open_static
+from classifiers.outcomes import pool
+from classifiers.reading.appeals import without_appeals
+from classifiers.reading.readings import readings
+from classifiers.reading.sense import content, open_sense
+from classifiers.reading.taught.sense import TASK, fit, read_examples
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -88,7 +88,7 @@ def test_what_a_text_is_about_has_no_endings_and_no_glue():
 
 def test_the_weights_are_those_that_the_examples_give(tmp_path):
     """The published prompts are not here; without them the line must part the examples alone all the same."""
-    from classifiers.sense import columns
+    from classifiers.reading.sense import columns
 
     examples = read_examples()
     appeals = [one.text for one in examples if one.kind != TASK]

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from classifiers import artefact, pool
-from classifiers.baselines import BASELINES
-from classifiers.data import DataMissing, mtbench
-from classifiers.embed_store import EmbedStore, store_path
-from classifiers.encoder import DEFAULT_NAME
-from classifiers.evaluate import COLUMNS, evaluate
-from classifiers.train import train
+from classifiers import artefact
+from classifiers.embedding.encoder import DEFAULT_NAME
+from classifiers.embedding.store import EmbedStore, store_path
+from classifiers.measuring.baselines import BASELINES
+from classifiers.measuring.evaluate import COLUMNS, evaluate
+from classifiers.outcomes import pool
+from classifiers.outcomes.data import DataMissing, mtbench
+from classifiers.training.shipped import train
 
 ROWS = 60
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.appeals import without_appeals
-from classifiers.features import lexical_of
-from classifiers.readings import readings
-from classifiers.repeats import Repeats
-from classifiers.sense import content, open_sense
-from classifiers.spelling import look
-from classifiers.subject import Subject
+from classifiers.features.lexical import lexical_of
+from classifiers.reading.appeals import without_appeals
+from classifiers.reading.readings import readings
+from classifiers.reading.repeats import Repeats
+from classifiers.reading.sense import content, open_sense
+from classifiers.reading.subject import Subject
+from classifiers.unfamiliar.spelling import look
 
 MOST_CHARS = 8_192
 """Of a longer text no more is read."""

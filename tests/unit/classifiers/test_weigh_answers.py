@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from classifiers.weigh import FEWEST, Outcome, weigh
+from classifiers.training.weigh import FEWEST, Outcome, weigh
 from gateway.cli.root import app
 from policies.escalate.prior import PRIOR
 from policies.escalate.reckoning import Reckoning

@@ -14,11 +14,11 @@ from servers.decision_log_world import TEXT, judged, keep_log, load, settlement
 from typer.testing import CliRunner
 
 from classifiers import artefact
-from classifiers.encoder import DEFAULT_NAME
-from classifiers.features import NAMES
+from classifiers.embedding.encoder import DEFAULT_NAME
+from classifiers.features.lexical import NAMES
+from classifiers.features.numbers import Numbers
+from classifiers.features.packing import make_of, pack
 from classifiers.heads.inputs import Inputs
-from classifiers.numbers import Numbers
-from classifiers.packing import make_of, pack
 from gateway.cli import app
 from gateway.decisions.asked import Asked
 from gateway.decisions.lessons import MOST_WEIGHT, Label, labels_of, lessons

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from classifiers.data import Examples
+from classifiers.outcomes.data import Examples
 from loadtests.protocols.__main__ import measured
 from loadtests.protocols.folds import leave_one_group_out, write_folds
 

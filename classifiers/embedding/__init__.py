@@ -1,0 +1,1 @@
+"""From a text to a vector: the encoder, the process it runs in, and the static table."""

@@ -1,0 +1,1 @@
+"""How well an artefact routes, beside what any router must beat."""

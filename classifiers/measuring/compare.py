@@ -1,0 +1,119 @@
+"""Two artefacts on the same prompts: is one better, or is it luck? By a bootstrap that resamples both alike."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from classifiers import artefact
+from classifiers.embedding.store import EmbedStore, Progress, open_store
+from classifiers.heads.inputs import Floats
+from classifiers.measuring import metrics
+from classifiers.measuring.measure import qualities_of
+from classifiers.measuring.report import Report
+from classifiers.measuring.routed import Interval
+from classifiers.measuring.score import chances, gain
+from classifiers.outcomes.own import Outcomes, first_and_last, read_outcomes
+
+COLUMNS = ("measure", "first", "second", "difference", "95 %", "better")
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure of both; `difference` is second minus first, its interval a paired bootstrap over prompts."""
+
+    first: float
+    second: float
+    difference: float
+    interval_95: Interval
+    more_is_better: bool
+
+    def verdict(self) -> str:
+        """ "first" or "second", or "neither" where the interval holds zero."""
+        low, high = self.interval_95
+        if low <= 0 <= high:
+            return "neither"
+        return "second" if (low > 0) == self.more_is_better else "first"
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Both artefacts by digest, and each measure by name."""
+
+    first: str
+    second: str
+    prompts: int
+    measures: dict[str, Difference]
+
+    def report(self) -> Report:
+        """As a table for reading."""
+        rows = tuple(
+            (name, f"{found.first:.4f}", f"{found.second:.4f}", f"{found.difference:+.4f}",
+             f"{found.interval_95[0]:+.4f} to {found.interval_95[1]:+.4f}", found.verdict())
+            for name, found in self.measures.items()
+        )  # fmt: skip
+        return Report(title=f"{self.first} and {self.second} on {self.prompts} prompts", columns=COLUMNS, rows=rows)
+
+
+def compare(
+    first: Path,
+    second: Path,
+    data: Path,
+    *,
+    cache_dir: Path,
+    embedder: str | None = None,
+    threads: int = 2,
+    resamples: int = 500,
+    progress: Progress | None = None,
+) -> Compared:
+    """APGR, CPT50, CPT80 and the Brier score of the small model's chances. Raises as `measure` does."""
+    outcomes, store = read_outcomes(data), open_store(cache_dir, embedder, threads, progress)
+    one, other = _scored(first, outcomes, data, store), _scored(second, outcomes, data, store)
+    draw = np.random.default_rng(0)
+    draws = [draw.integers(0, len(outcomes), len(outcomes)) for _ in range(resamples)]
+    draws = [rows for rows in draws if all(side.has_gap(rows) for side in (one, other))]
+    measures = {
+        name: _difference(one, other, name, draws, more_is_better=name == "apgr")
+        for name in ("apgr", "cpt50", "cpt80", "brier_small")
+    }
+    return Compared(first=one.name, second=other.name, prompts=len(outcomes), measures=measures)
+
+
+class _Scored(msgspec.Struct, frozen=True):
+    name: str
+    order: Floats
+    p_small: Floats
+    small: Floats
+    large: Floats
+
+    def has_gap(self, rows: metrics.Rows) -> bool:
+        return bool(self.large[rows].mean() > self.small[rows].mean())
+
+    def measure(self, name: str, rows: metrics.Rows) -> float:
+        outcome = self.order[rows], self.small[rows], self.large[rows]
+        if name == "apgr":
+            return metrics.apgr(*outcome)
+        if name == "brier_small":
+            return metrics.brier(self.p_small[rows], self.small[rows])
+        return metrics.cpt(*outcome, 0.5 if name == "cpt50" else 0.8)
+
+
+def _scored(folder: Path, outcomes: Outcomes, data: Path, store: EmbedStore) -> _Scored:
+    opened = artefact.load(folder)
+    models = opened.manifest.heads
+    quality, p_good = qualities_of(outcomes, models, data), chances(opened, outcomes.prompts.texts, store)
+    small, large = first_and_last(models)
+    return _Scored(
+        opened.manifest.digest[:12], gain(p_good, models), p_good[:, small], quality[:, small], quality[:, large]
+    )
+
+
+def _difference(
+    one: _Scored, other: _Scored, name: str, draws: list[metrics.Rows], *, more_is_better: bool
+) -> Difference:
+    every = np.arange(len(one.order))
+    first, second = one.measure(name, every), other.measure(name, every)
+    spread = [other.measure(name, rows) - one.measure(name, rows) for rows in draws]
+    low, high = np.percentile(spread, [2.5, 97.5]) if spread else (float("nan"), float("nan"))
+    return Difference(
+        first=first, second=second, difference=second - first, interval_95=(float(low), float(high)),
+        more_is_better=more_is_better,
+    )  # fmt: skip

@@ -1,0 +1,60 @@
+"""What a measurement looks like: quality against the share of large calls, and how often a predicted chance came true."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from classifiers.heads.inputs import Floats
+from classifiers.measuring import metrics
+
+POINTS = 41
+_BINS = 10
+
+
+class Deferral(msgspec.Struct, frozen=True):
+    """Mean `quality` where this `share` of prompts, 0..1, goes to the large model."""
+
+    share: tuple[float, ...]
+    quality: tuple[float, ...]
+
+
+class Reliability(msgspec.Struct, frozen=True):
+    """Of bins with equally many prompts: the mean chance, the mean outcome, how many prompts."""
+
+    predicted: tuple[float, ...]
+    observed: tuple[float, ...]
+    prompts: tuple[int, ...]
+
+
+class Curves(msgspec.Struct, frozen=True):
+    """`deferral` by router, `reliability` by model."""
+
+    deferral: Mapping[str, Deferral]
+    reliability: Mapping[str, Reliability]
+
+
+def deferral(score: Floats, q_small: Floats, q_large: Floats) -> Deferral:
+    """The curve at 41 shares from none to all.
+
+    >>> deferral(np.array([1.0, 0.0]), np.zeros(2), np.ones(2)).quality[::20]
+    (0.0, 0.5, 1.0)
+    """
+    curve = metrics.deferral_curve(score, q_small, q_large)
+    shares = np.linspace(0.0, 1.0, POINTS)
+    return Deferral(tuple(shares.tolist()), tuple(np.interp(shares, curve.share, curve.quality).tolist()))
+
+
+def reliability(p_good: Floats, quality: Floats) -> Reliability:
+    """At most ten bins by predicted chance, lowest first.
+
+    >>> reliability(np.array([0.2, 0.9]), np.array([0.0, 1.0]))
+    Reliability(predicted=(0.2, 0.9), observed=(0.0, 1.0), prompts=(1, 1))
+    """
+    order = np.argsort(p_good, kind="stable")
+    bins = [rows for rows in np.array_split(order, _BINS) if len(rows)]
+    return Reliability(_means(p_good, bins), _means(quality, bins), tuple(map(len, bins)))
+
+
+def _means(values: Floats, bins: Sequence[metrics.Rows]) -> tuple[float, ...]:
+    return tuple(float(values[rows].mean()) for rows in bins)

@@ -1,0 +1,1 @@
+"""How well models did on prompts: published tables and a person's own file."""

@@ -1,0 +1,1 @@
+"""What a turn asks: without appeals, and without what was put to it."""

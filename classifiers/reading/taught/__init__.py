@@ -1,0 +1,1 @@
+"""What teaches the readings that learn: run by hand, never by a gateway."""

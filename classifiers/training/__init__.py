@@ -1,0 +1,1 @@
+"""From outcomes, or a log, to an artefact."""

@@ -1,0 +1,1 @@
+"""What no estimate is made of."""
