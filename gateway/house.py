@@ -15,6 +15,7 @@ from gateway.request.snapshot import World
 from gateway.settings import Limits, Settings
 from gateway.shadows.keeper import Shadows
 from gateway.telemetry.observe import Observer
+from policies.shadows.plan import names_of
 
 
 @dataclass(slots=True)
@@ -42,3 +43,23 @@ class Gateway:
     @property
     def limits(self) -> Limits:
         return self.settings.limits
+
+    def takes(self, live: Live, text: str) -> None:
+        """`live` is in force from here on, read from `text`: whoever goes by its policy hears of it."""
+        policy = live.policy
+        if self.decisions is not None:
+            self.decisions.policy_loaded(policy, text)
+        self.experiments.policy_loaded(policy)
+        self.live, self.last_problem = live, ""
+        if self.shadows is not None:
+            self.shadows.policy_loaded(live)
+        dialects = {model.name: model.dialect for model in policy.every_model}
+        self.observer.policy_loaded(
+            policy.hash,
+            [route.name for route in policy.routes],
+            dialects,
+            policy.experiments,
+            dialects,
+            shadows=names_of(policy.shadows, policy.experiments),
+            budgets=[budget.name for budget in policy.budgets],
+        )

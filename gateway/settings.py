@@ -28,6 +28,7 @@ from policies.catalogue import SecretRef
 MIB = 1 << 20
 
 LogForm = Literal["json", "console", "off"]
+Traces = Literal["off", "console", "otlp"]
 
 
 def _secret(value: object) -> Secret:
@@ -95,7 +96,7 @@ class Telemetry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    traces: Literal["off", "console", "otlp"] = "off"
+    traces: Traces = "off"
     sampled: float = Field(default=1.0, ge=0, le=1)
     slow_s: PositiveFloat = 10.0
     trust_callers: bool = True

@@ -20,7 +20,8 @@ from typing import Any
 
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
-from gateway.telemetry.observe import Observer, build_observer
+from gateway.telemetry.observe import Observer
+from gateway.telemetry.opening import build_observer
 from loadtests.ledger import add_row
 from loadtests.servers import free_port, running
 from policies.decision import Call, Candidate, Decision

@@ -13,7 +13,6 @@ from pathlib import Path
 from gateway.house import Gateway
 from gateway.live.in_force import Live
 from gateway.request.identity import open_identity
-from policies.shadows.plan import names_of
 
 log = logging.getLogger("turnout.policy")
 
@@ -107,18 +106,8 @@ class Reloader:
     def _swap(self, fresh: Live, text: str) -> None:
         gateway, old = self._gateway, self._gateway.live
         fresh.redraw(gateway.lines.carry(old.policy, fresh.policy))
-        policy = fresh.policy
-        if gateway.decisions is not None:
-            gateway.decisions.policy_loaded(policy, text)
-        gateway.experiments.policy_loaded(policy)
-        gateway.live, gateway.last_problem = fresh, ""
-        if gateway.shadows is not None:
-            gateway.shadows.policy_loaded(fresh)
-        dialects = {model.name: model.dialect for model in policy.every_model}
-        routes, shadows = [route.name for route in policy.routes], names_of(policy.shadows, policy.experiments)
-        budgets, tried = [budget.name for budget in policy.budgets], policy.experiments
-        gateway.observer.policy_loaded(policy.hash, routes, dialects, tried, dialects, shadows=shadows, budgets=budgets)
-        log.info("policy %s (%s) is in force", policy.name, policy.hash)
+        gateway.takes(fresh, text)
+        log.info("policy %s (%s) is in force", fresh.policy.name, fresh.policy.hash)
         if self._retiring is not None:
             self._retiring.create_task(old.retire(), name=f"retire-policy-{old.policy.hash}")
 

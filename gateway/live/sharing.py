@@ -1,10 +1,14 @@
-"""What this process shares with others, where it does: residency, notes, work given to replicas, who announced itself."""
+"""What this process shares with others, where it does: residency, notes, work given to replicas, who announced itself, money,
+and what experiments show."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from gateway.budgets.shared import Shared as SharedBudgets
+from gateway.experiments.exchange import Shared as SharedEvidence
 from gateway.live.replicas import Replica
+from gateway.shadows.till import Common
 from gateway.state.notes import Notes
 from gateway.state.residency import Residency, Work
 
@@ -38,13 +42,17 @@ class Announced(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Of a process that is alone only `residency` and `notes` are there."""
+    """Of a process that is alone only `residency` and `notes` are there. `purse` holds the day's money of shadows,
+    `evidence_of` opens what experiments show to a gateway of this name."""
 
     residency: Residency
     notes: Notes
     store: SharedStore | None = None
     work: ToldWork | None = None
     registry: Announced | None = None
+    budgets: SharedBudgets | None = None
+    purse: Common | None = None
+    evidence_of: Callable[[str], SharedEvidence] | None = None
 
     def tells(self, replica: Replica) -> None:
         """Called at every change of what we gave a replica to do."""

@@ -21,7 +21,7 @@ from gateway.request.judge import Judged, judge
 from gateway.request.owner import Owner
 from gateway.request.reading.carried import with_head
 from gateway.request.reply import send_whole
-from gateway.telemetry.observe import NullObservation
+from gateway.telemetry.unseen import NullObservation
 from policies.decision import Call
 
 

@@ -18,8 +18,8 @@ from gateway.request.owner import Owner
 from gateway.request.reading.carried import with_head
 from gateway.request.reply import send_whole
 from gateway.request.reserve import foreseen
-from gateway.telemetry.observe import NullObservation
 from gateway.telemetry.request_ids import fresh_request_id
+from gateway.telemetry.unseen import NullObservation
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
 from policies.facts import Facts

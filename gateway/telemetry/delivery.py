@@ -1,8 +1,9 @@
 """Where kept traces go: nowhere, the console, or an OTLP/HTTP collector. Always off the request's path."""
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Protocol
 
+from gateway.settings import Traces
 from gateway.telemetry.redact import Redactor
 from gateway.telemetry.seen import RequestSeen
 from gateway.telemetry.shadows import ShadowTrace
@@ -24,7 +25,7 @@ class Delivery(Protocol):
 
 
 def open_delivery(
-    traces: Literal["off", "console", "otlp"],
+    traces: Traces,
     endpoint: str | None,
     service_name: str,
     redactor: Redactor,

@@ -7,6 +7,10 @@ from typing import NamedTuple
 from gateway.telemetry import words
 from gateway.telemetry.metric import Metric, prometheus_label, prometheus_name
 
+METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text"
+OPENMETRICS_CONTENT_TYPE = f"{OPENMETRICS}; version=1.0.0; charset=utf-8"
+
 BEYOND = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 PLAIN_DIGITS = 6

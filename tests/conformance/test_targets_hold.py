@@ -25,7 +25,7 @@ from gateway.request.identity import Identity
 from gateway.request.snapshot import World
 from gateway.settings import Settings
 from gateway.state.memory import MemoryResidency
-from gateway.telemetry.observe import build_observer
+from gateway.telemetry.opening import build_observer
 from gateway.wiring import Built
 from policies.estimates import Calibration, Estimate, Unsettled
 from policies.language.load import load_policy

@@ -13,7 +13,7 @@ from gateway.decisions.replay import policies_beside, replay
 from gateway.decisions.segments import Segments, segments_in
 from gateway.request.identity import BadSettings
 from gateway.settings import Decisions, Settings
-from gateway.telemetry.observe import build_observer
+from gateway.telemetry.opening import build_observer
 from gateway.telemetry.redact import Redactor
 from gateway.wiring import build_gateway, open_decisions
 

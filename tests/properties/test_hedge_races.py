@@ -30,7 +30,7 @@ from gateway.request.job import Drive
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
-from gateway.telemetry.observe import NullObservation
+from gateway.telemetry.unseen import NullObservation
 from policies.catalogue import Model, Price
 from policies.hedging.plan import Hedging
 from policies.policy import Policy, Resilience, Route

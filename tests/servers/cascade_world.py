@@ -28,7 +28,7 @@ from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.snapshot import World
 from gateway.state.memory import MemoryResidency
-from gateway.telemetry.observe import NullObservation
+from gateway.telemetry.unseen import NullObservation
 from policies.catalogue import Model, Price
 from policies.escalate.plan import Escalation, Signal
 from policies.escalate.prior import PRIOR

@@ -27,7 +27,7 @@ from gateway.request.identity import Identity, KeyEntry
 from gateway.request.snapshot import World
 from gateway.settings import Settings
 from gateway.state.memory import MemoryResidency
-from gateway.telemetry.observe import NullObserver
+from gateway.telemetry.unseen import NullObserver
 from gateway.wiring import Built
 from policies.catalogue import Fits, Model, Run
 from policies.facts import Ability

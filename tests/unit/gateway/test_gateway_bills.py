@@ -13,7 +13,7 @@ from gateway.control.lines import Lines
 from gateway.live.in_force import Live
 from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
-from gateway.telemetry.observe import NullObserver
+from gateway.telemetry.unseen import NullObserver
 from policies.catalogue import Model, Price
 from policies.decide import decide
 from policies.decision import Call

@@ -6,7 +6,7 @@ from random import Random
 
 from gateway.control.lines import MOST_A_LOOK, Lines
 from gateway.live.in_force import Live
-from gateway.telemetry.observe import NullObserver
+from gateway.telemetry.unseen import NullObserver
 from policies.catalogue import Model, Price
 from policies.decide import decide
 from policies.estimates import Estimate

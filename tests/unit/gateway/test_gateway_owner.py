@@ -13,7 +13,7 @@ from backends.upstream import Prepared, TimeLimits, UpstreamCall
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.owner import Owner
-from gateway.telemetry.observe import NullObservation
+from gateway.telemetry.unseen import NullObservation
 from policies.decision import Call
 from policies.policy import Policy
 

@@ -30,7 +30,7 @@ from gateway.shadows.reach import Reach
 from gateway.shadows.rollouts import Rollouts
 from gateway.shadows.shelf import Shelf
 from gateway.shadows.till import Till
-from gateway.telemetry.observe import NullObservation
+from gateway.telemetry.unseen import NullObservation
 from policies.catalogue import Fits, Model, Price, Run
 from policies.decision import Call, Decision
 from policies.escalate.said import Said, Wanted

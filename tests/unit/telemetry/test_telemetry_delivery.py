@@ -12,7 +12,8 @@ from servers.collector import Collector, Manner, collector
 from telemetry_world import SMALL, TRACEPARENT, decision, facts, settlement
 
 from gateway.telemetry.export import QUEUE, WAKES
-from gateway.telemetry.observe import NullObserver, build_observer
+from gateway.telemetry.opening import build_observer
+from gateway.telemetry.unseen import NullObserver
 
 
 @pytest.fixture

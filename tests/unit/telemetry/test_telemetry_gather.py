@@ -131,7 +131,7 @@ async def test_a_server_that_is_told_twice_to_end_has_what_waits_written_first()
 WORLD = """
 import asyncio, os, signal, sys
 from gateway.request.settlement import Settlement
-from gateway.telemetry.observe import build_observer
+from gateway.telemetry.opening import build_observer
 
 observer = build_observer(log_to=sys.stdout)
 
