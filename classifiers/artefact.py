@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from classifiers.embedding.static import open_static
 from classifiers.features.lexical import NAMES
+from classifiers.files import write_whole
 from classifiers.heads import blend, quick
 from classifiers.heads.blend import Blend
 from classifiers.stages import Stages
@@ -72,7 +73,7 @@ def save(
     *,
     stages: Stages | None = None,
 ) -> Manifest:
-    """Writes both files; fills in the two digests. `sample` is P(good) of held-out prompts, [n, models]."""
+    """Writes both files or none; fills in the two digests. `sample` is P(good) of held-out prompts, [n, models]."""
     from safetensors.numpy import save as pack
 
     parts = {
@@ -84,10 +85,8 @@ def save(
     packed = pack({name: np.ascontiguousarray(value) for name, value in sorted(parts.items())})
     sealed = msgspec.structs.replace(manifest, tensors_sha256=hashlib.sha256(packed).hexdigest(), digest="")
     sealed = msgspec.structs.replace(sealed, digest=_digest(sealed))
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / TENSORS).write_bytes(packed)
-    text = json.dumps(msgspec.to_builtins(sealed), indent=1, ensure_ascii=False)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(msgspec.to_builtins(sealed), indent=1, ensure_ascii=False) + "\n"
+    write_whole({folder / TENSORS: packed, folder / MANIFEST: text.encode()})
     return sealed
 
 

@@ -1,0 +1,37 @@
+"""Files that stand there whole or not at all."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from errno import EISDIR
+from pathlib import Path
+
+
+def write_whole(contents: Mapping[Path, bytes]) -> None:
+    """Writes all of these or none: whoever is stopped meanwhile leaves what stood there before, or what is new.
+
+    Folders are made. Raises OSError.
+    """
+    fresh = {path: path.with_name(f"{path.name}.{os.getpid()}.part") for path in contents}
+    try:
+        for path, part in fresh.items():
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(contents[path])
+        _put(fresh)
+    finally:
+        for part in fresh.values():
+            with suppress(OSError):
+                part.unlink()
+
+
+def _put(fresh: Mapping[Path, Path]) -> None:
+    try:
+        for path, part in fresh.items():
+            part.replace(path)
+    except (KeyboardInterrupt, SystemExit):  # between two that belong together: the others follow, and then it ends
+        for path, part in fresh.items():
+            with suppress(FileNotFoundError):
+                part.replace(path)
+        raise
