@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gateway.request.identity import BadSettings
+from gateway.settings import BadSettings
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What outlives a process, on disk: a file for each value, by its name, replaced whole; one process at a time writes."""
 
+import fcntl
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -9,11 +10,15 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from gateway.decisions.segments import PRIVATE_FILE, PRIVATE_FOLDER, lock
-
 T = TypeVar("T")
 
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+
 PLAIN = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class FolderTaken(OSError):
+    """Another process writes into this folder."""
 
 
 class Folder(Generic[T]):
@@ -53,6 +58,20 @@ class Folder(Generic[T]):
 
     def path(self, name: str, kind: str) -> Path:
         return self.folder / f"{PLAIN.sub('_', name)}.{kind}"
+
+
+def lock(path: Path) -> int:
+    """Held until it is closed, or the process ends in whatever way."""
+    held = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        raise FolderTaken(f"{path.parent} is written by another process; each needs a folder of its own") from None
+    except OSError:
+        os.close(held)
+        raise
+    return held
 
 
 def replace(path: Path, data: bytes) -> None:

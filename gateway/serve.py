@@ -18,6 +18,7 @@ from types import FrameType
 
 import uvicorn
 
+from gateway.addresses import url_of
 from gateway.app import Routes, behind_cors
 from gateway.connection.protocol import bounded_by
 from gateway.control.admin_server import AdminServer, open_admin
@@ -75,21 +76,13 @@ class DrainingServer(uvicorn.Server):
     @property
     def url(self) -> str | None:
         """Where we listen; None before that and after it."""
-        return address(self.config.host, self.port) if self.started and self.servers[0].sockets else None
+        return url_of(self.config.host, self.port) if self.started and self.servers[0].sockets else None
 
     @property
     def port(self) -> int:
         """The port that is listened on; differs from the setting where that is 0."""
         port: int = self.servers[0].sockets[0].getsockname()[1]
         return port
-
-
-def address(host: str, port: int) -> str:
-    """
-    >>> address("::1", 8080)
-    'http://[::1]:8080'
-    """
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def open_server(built: Built, settings: Settings) -> DrainingServer:

@@ -5,7 +5,6 @@ wins over the environment.
 """
 
 import os
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,11 +20,17 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from gateway.addresses import is_loopback, url_of
 from gateway.secrets import Secret
 from gateway.state.address import read_address
 from policies.catalogue import SecretRef
 
 MIB = 1 << 20
+
+
+class BadSettings(Exception):
+    """The process cannot start; the message says what to change."""
+
 
 LogForm = Literal["json", "console", "off"]
 Traces = Literal["off", "console", "otlp"]
@@ -226,22 +231,7 @@ def own_address(settings: Settings) -> str | None:
     """Where others reach this process, if the host and the port that it was told say so."""
     if not settings.port or settings.host in ("0.0.0.0", "::", ""):
         return None
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{settings.port}/v1"
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a host name or an address, without brackets, is this machine's own for every resolver.
-
-    >>> [is_loopback(name) for name in ("LOCALHOST", "127.8.8.8", "::1", "127.0.0.1.example", "0.0.0.0")]
-    [True, True, True, False, False]
-    """
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return f"{url_of(settings.host, settings.port)}/v1"
 
 
 def read_secret(ref: SecretRef) -> Secret | None:

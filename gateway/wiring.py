@@ -20,10 +20,10 @@ from gateway.live.in_force import Live
 from gateway.live.probing import probe_replicas
 from gateway.live.sharing import Sharing
 from gateway.request.door import Door
-from gateway.request.identity import BadSettings, Identity, open_identity
+from gateway.request.identity import Identity, open_identity
 from gateway.request.snapshot import World
 from gateway.secrets import Secret
-from gateway.settings import Decisions, Settings, Telemetry, read_secret
+from gateway.settings import BadSettings, Decisions, Settings, Telemetry, read_secret
 from gateway.shadows.keeper import Shadows
 from gateway.shadows.opening import open_shadows
 from gateway.shadows.rollouts import Rollouts

@@ -14,7 +14,7 @@ import time
 import tracemalloc
 from collections.abc import Awaitable, Callable
 
-from gateway.live.found import bracketed
+from gateway.addresses import bracketed
 from gateway.state.memory import MemoryResidency
 from gateway.state.redis_residency import RedisResidency
 from gateway.state.residency import MARK_BYTES, MOST_BLOCKS, Prompt

@@ -17,8 +17,7 @@ from gateway.decisions.lessons import lessons
 from gateway.decisions.read import read_log
 from gateway.decisions.replay import policies_beside
 from gateway.extras import needs
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings
+from gateway.settings import BadSettings, Settings
 
 if TYPE_CHECKING:
     from classifiers.measuring.curves import Curves

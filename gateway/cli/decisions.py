@@ -19,7 +19,7 @@ from gateway.decisions.read import LogRefused, read_log
 from gateway.decisions.replay import policies_beside
 from gateway.decisions.summary import Summary, summary
 from gateway.extras import needs
-from gateway.request.identity import BadSettings
+from gateway.settings import BadSettings
 
 LogArgument = Annotated[
     Path, typer.Argument(help="the folder of a log or of several, or one segment", show_default=False)

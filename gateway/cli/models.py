@@ -9,8 +9,7 @@ import typer
 
 from gateway.cli.terminal import bar, fail, say, show_table, unwound
 from gateway.extras import needs
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings
+from gateway.settings import BadSettings, Settings
 
 if TYPE_CHECKING:
     from backends.engine.api import LanguageModel

@@ -15,8 +15,7 @@ import typer
 from gateway.cli.terminal import fail, say, show_table
 from gateway.live.build import lack_of
 from gateway.live.classifier import Classifiers, PolicyReader
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings, read_secret
+from gateway.settings import BadSettings, Settings, read_secret
 from gateway.shadows.libraries import refuse_missing
 from gateway.wiring import read_policy
 from policies.budgets.afford import of

@@ -9,8 +9,7 @@ import typer
 
 from gateway.cli.terminal import fail, say
 from gateway.control.reload import PolicyRefused
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings
+from gateway.settings import BadSettings, Settings
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

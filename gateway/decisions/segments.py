@@ -4,22 +4,17 @@ A segment is written from its first byte by one process and never touched again 
 whole is taken back; only the end of a process or of its machine can leave one torn, as the last of its segment.
 """
 
-import fcntl
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gateway.folder import PRIVATE_FILE, PRIVATE_FOLDER, lock
+
 SUFFIX = ".jsonl"
 
 MOMENT = "%Y%m%dT%H%M%S.%f"
-
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-
-
-class FolderTaken(OSError):
-    """Another process writes into this folder."""
 
 
 class Segments:
@@ -108,20 +103,6 @@ class Segments:
         except OSError:
             self._file = None
             os.close(file)
-
-
-def lock(path: Path) -> int:
-    """Held until it is closed, or the process ends in whatever way."""
-    held = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(held)
-        raise FolderTaken(f"{path.parent} is written by another process; each needs a folder of its own") from None
-    except OSError:
-        os.close(held)
-        raise
-    return held
 
 
 def write_all(file: int, data: bytes) -> None:

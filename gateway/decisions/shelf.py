@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.decisions.segments import PRIVATE_FILE, PRIVATE_FOLDER, began_at, segments_in, write_all
+from gateway.decisions.segments import began_at, segments_in
+from gateway.folder import PRIVATE_FOLDER, replace
 from policies.language.kept import Kept, restored
 from policies.policy import Policy
 
@@ -53,14 +54,7 @@ class Shelf:
         with suppress(FileNotFoundError):
             return os.utime(path)
         self._folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        beside = path.with_suffix(".part")
-        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-        try:
-            write_all(file, msgspec.json.encode(kept))
-            os.fsync(file)
-        finally:
-            os.close(file)
-        beside.replace(path)
+        replace(path, msgspec.json.encode(kept))
 
     def _clear_out(self) -> None:
         """Whatever a segment needs was touched after that segment was begun."""

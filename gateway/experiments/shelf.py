@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from gateway.decisions.segments import PRIVATE_FOLDER
 from gateway.experiments.chapter import Chapter
-from gateway.folder import Folder, replace
+from gateway.folder import PRIVATE_FOLDER, Folder, replace
 
 
 class Order(msgspec.Struct, frozen=True):

@@ -12,8 +12,7 @@ from gateway.live.in_force import Live
 from gateway.live.remote import built_from, remote_replica
 from gateway.live.replicas import Replica
 from gateway.live.sharing import Sharing
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings, read_secret
+from gateway.settings import BadSettings, Settings, read_secret
 from gateway.shadows.libraries import refuse_missing
 from policies.catalogue import Model, SecretRef
 from policies.language.load import load_policy

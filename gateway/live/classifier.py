@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from classifiers.question import Question
 from gateway.extras import needs
-from gateway.request.identity import BadSettings
+from gateway.settings import BadSettings
 from policies.escalate.plan import Weights
 from policies.escalate.weights_file import read_weights
 from policies.estimates import Calibration, Estimate, Unsettled

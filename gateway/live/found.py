@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from urllib.parse import urlsplit
 
 from backends.remote.address import api_base
+from gateway.addresses import bracketed
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.live.sharing import Announced
@@ -70,14 +71,6 @@ async def resolved(host: str, port: int) -> Iterable[str]:
             return ()
         raise
     return [str(place[0]) for *_, place in found]
-
-
-def bracketed(host: str) -> str:
-    """
-    >>> bracketed("::1"), bracketed("10.0.0.1")
-    ('[::1]', '10.0.0.1')
-    """
-    return f"[{host}]" if ":" in host else host
 
 
 class Finding:

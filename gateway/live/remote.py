@@ -10,8 +10,8 @@ from backends.remote import Key, RemoteUpstream
 from backends.transport import Transport
 from backends.vllm.cache import Publisher, VllmCache
 from backends.worker.upstream import WorkerUpstream
+from gateway.addresses import bracketed
 from gateway.extras import needs
-from gateway.live.found import bracketed
 from gateway.live.replicas import Forgot, Replica
 from gateway.live.speech import dialect_of, made_of
 from policies.catalogue import Model

@@ -12,10 +12,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from backends.worker.prefix import SALT_HEADER
+from gateway.addresses import is_loopback
 from gateway.errors import ForeignHost, Unauthorised
 from gateway.request.head import Head
 from gateway.request.reply import one_line
-from gateway.settings import Settings, is_loopback
+from gateway.settings import BadSettings, Settings
 
 DIGEST_BYTES = 32
 NOBODY = bytes(DIGEST_BYTES)
@@ -59,10 +60,6 @@ class KeyEntry(BaseModel):
     models: frozenset[str] | None = None
     gateway: bool = False
     shares: str = ""
-
-
-class BadSettings(Exception):
-    """The process cannot start; the message says what to change."""
 
 
 def tenant_salt(tenant: str) -> bytes:

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from gateway.extras import needs
-from gateway.request.identity import BadSettings
+from gateway.settings import BadSettings
 from policies.policy import Policy
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from functools import partial
 from backends.transport import FastTransport
 from gateway.decisions.log import DecisionLog
 from gateway.live.in_force import Live
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings
+from gateway.settings import BadSettings, Settings
 from gateway.shadows.compare import Comparer
 from gateway.shadows.keeper import Shadows
 from gateway.shadows.libraries import open_embeds

@@ -8,8 +8,7 @@ from functools import partial
 from gateway.control.upkeep import Keep
 from gateway.house import Gateway
 from gateway.live.sharing import Sharing
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings, own_address
+from gateway.settings import BadSettings, Settings, own_address
 from gateway.state.memory import MemoryResidency
 from gateway.state.notes import MemoryNotes
 

@@ -11,8 +11,7 @@ from servers.decision_log_world import TEXT, judged, keep_log, load, settlement
 from gateway.decisions.read import read_log
 from gateway.decisions.replay import policies_beside, replay
 from gateway.decisions.segments import Segments, segments_in
-from gateway.request.identity import BadSettings
-from gateway.settings import Decisions, Settings
+from gateway.settings import BadSettings, Decisions, Settings
 from gateway.telemetry.opening import build_observer
 from gateway.telemetry.redact import Redactor
 from gateway.wiring import build_gateway, open_decisions

@@ -13,9 +13,10 @@ from servers.decision_log_world import TEXT, judged, keep_log, load, only_decisi
 from gateway.decisions.read import LogRefused, read_log
 from gateway.decisions.record import FeedbackRecord
 from gateway.decisions.replay import policies_beside, replay
-from gateway.decisions.segments import FolderTaken, Segments, segments_in
+from gateway.decisions.segments import Segments, segments_in
 from gateway.decisions.shelf import Shelf
 from gateway.decisions.summary import summary
+from gateway.folder import FolderTaken
 from gateway.settings import Decisions
 from policies.decision import Call
 from policies.language.kept import Kept, keep, restored

@@ -6,10 +6,10 @@ import pytest
 from experiment_world import POLICY, Clock, Requests, policy
 
 from gateway.decisions.record import SignalRecord
-from gateway.decisions.segments import FolderTaken
 from gateway.experiments.bench import Bench, Over
 from gateway.experiments.keeper import Keeper
 from gateway.experiments.shelf import Order, Shelf
+from gateway.folder import FolderTaken
 from gateway.state.shared_evidence import SharedEvidence
 from gateway.state.store import Store
 from policies.experiments.standing import print_of

@@ -15,9 +15,9 @@ from backends.upstream import GIVES_WAY, Load, Prepared, UpstreamCall
 from gateway.cli import app
 from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
-from gateway.request.identity import BadSettings
 from gateway.request.judge import Judged
 from gateway.request.settlement import Settlement
+from gateway.settings import BadSettings
 from gateway.shadows import narrow
 from gateway.shadows.ask import Told, hear, most_microusd, spent_microusd
 from gateway.shadows.capture import MOST_BYTES, Capture, joined, said_in

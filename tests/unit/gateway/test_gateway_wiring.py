@@ -8,8 +8,7 @@ import pytest
 from gateway.control.reload import PolicyRefused
 from gateway.extras import needs
 from gateway.live.build import LiveBuilder
-from gateway.request.identity import BadSettings
-from gateway.settings import Settings, Telemetry
+from gateway.settings import BadSettings, Settings, Telemetry
 from gateway.wiring import build_gateway
 
 GOOD = "policy: 1\nmodels: {m: {at: 'http://a/v1'}, n: {at: ['http://b/v1', 'http://c/v1']}}\nroutes: [{use: m}]\n"
