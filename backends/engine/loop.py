@@ -14,10 +14,10 @@ from threading import Thread, current_thread
 from backends.engine.api import EngineLoad, Job, Output
 from backends.engine.batch import Batch, BatchStats
 from backends.engine.blocks import BlockPool
-from backends.engine.feed import ResidencyFeed
-from backends.engine.fits import refuse_unfit
-from backends.engine.inbox import Cancel, Deliver, Inbox, Order, Submit
-from backends.engine.restart import PATIENT, Faults, Restart
+from backends.engine.thread.feed import ResidencyFeed
+from backends.engine.thread.inbox import Cancel, Deliver, Inbox, Order, Submit
+from backends.engine.thread.restart import PATIENT, Faults, Restart
+from backends.engine.upstream.fits import refuse_unfit
 from backends.errors import Kind, UpstreamError
 from backends.messages import Sampling
 

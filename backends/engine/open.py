@@ -7,19 +7,19 @@ from pathlib import Path
 from backends.engine.api import BLOCK_TOKENS, LanguageModel
 from backends.engine.batch import Batch
 from backends.engine.budget import Budget
-from backends.engine.courier import Courier
 from backends.engine.draft.costs import StepCosts, measured
 from backends.engine.draft.drafter import Drafter
 from backends.engine.draft.model import ModelDrafter
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.grammar.compile import Grammars
 from backends.engine.kernels.build import user_cache
-from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
 from backends.engine.models.device import chosen
 from backends.engine.models.heap import give_back
 from backends.engine.spec import CodedSource, ModelSpec, TensorSource
 from backends.engine.speculate import Speculator
+from backends.engine.thread.courier import Courier
+from backends.engine.upstream.local import LocalUpstream
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.held import precision_of
 from backends.engine.weights.opening import OpenedWeights, open_weights

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from backends.engine.codes import Codes
+    from backends.engine.weights.codes import Codes
     from policies.catalogue import Precision
 
 Family = Literal["llama", "mistral", "qwen2", "qwen3"]

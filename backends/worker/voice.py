@@ -7,7 +7,7 @@ import msgspec
 
 from backends import sse
 from backends.engine.api import BLOCK_TOKENS, EngineLoad
-from backends.engine.feed import Place, Told
+from backends.engine.thread.feed import Place, Told
 from backends.upstream import Load
 from backends.worker.messages import HEARTBEAT_S, MAX_DIGESTS, MAX_WORDS, Blocks, EventName, WorkerIs, WorkerLoad
 

@@ -118,8 +118,8 @@ def compare(
 def _qualities(name: str, cache: Path, precisions: "Sequence[Precision] | None" = None) -> list[tuple[str, ...]]:
     """A row for each precision, all when None."""
     from backends.engine.api import BLOCK_TOKENS
+    from backends.engine.models.precision_report import PRECISIONS, quantise_report
     from backends.engine.open import model_of
-    from backends.engine.precision_report import PRECISIONS, quantise_report
     from backends.engine.store import WeightsMissing, resolve
     from backends.engine.weights.faults import WeightsError
     from policies.catalogue import Run

@@ -13,7 +13,7 @@ from backends.dialects.openai_chat.heard import asking_logprobs
 from backends.dialects.openai_chat.request import read_chat
 from backends.engine.batch import Batch
 from backends.engine.budget import Budget
-from backends.engine.local import LocalUpstream
+from backends.engine.upstream.local import LocalUpstream
 from backends.messages import Delta
 from backends.upstream import UpstreamCall
 

@@ -29,8 +29,8 @@ from backends.engine.api import LanguageModel, Step
 from backends.engine.batch import Batch
 from backends.engine.budget import Budget
 from backends.engine.draft.drafter import Drafter
-from backends.engine.local import LocalUpstream
 from backends.engine.speculate import Speculator
+from backends.engine.upstream.local import LocalUpstream
 
 PROMPT = "hi"
 PROMPT_IDS = (3 + ord("h") % 50, 3 + ord("i") % 50)

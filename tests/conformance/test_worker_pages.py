@@ -18,7 +18,7 @@ from servers.running_gateway import RunningGateway, one_model, running_gateway
 
 from backends.engine.batch import Batch
 from backends.engine.budget import Budget
-from backends.engine.local import LocalUpstream
+from backends.engine.upstream.local import LocalUpstream
 from backends.sse import Decoder
 from backends.worker.messages import Blocks, WorkerIs, WorkerLoad
 from gateway.live.in_force import Live

@@ -12,10 +12,10 @@ from stub_models import PrefixModel, ScriptModel, StubVocabulary
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from backends.engine.courier import Courier
-from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
 from backends.engine.text.detokenise import Detokeniser
+from backends.engine.thread.courier import Courier
+from backends.engine.upstream.local import LocalUpstream
 from backends.engine.weights.opening import open_weights
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Delta, Finish, Message, Sampling, Unmapped, Usage

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from stub_models import PrefixModel
 
 from backends.engine.draft.ngram import NgramDrafter
-from backends.engine.feed import ResidencyFeed
 from backends.engine.loop import Engine
+from backends.engine.thread.feed import ResidencyFeed
 
 DIGESTS = [bytes([n]) * 16 for n in range(6)]
 

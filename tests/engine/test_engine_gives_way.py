@@ -8,8 +8,8 @@ import pytest
 from generating import ENDLESS, PATIENCE_S, batch_of, job, until
 from stub_models import PrefixModel
 
-from backends.engine.inbox import Inbox
 from backends.engine.loop import Engine
+from backends.engine.thread.inbox import Inbox
 from backends.upstream import GIVES_WAY
 
 

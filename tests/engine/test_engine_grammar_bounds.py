@@ -13,11 +13,11 @@ from json_vocabulary import QUOTE_EARLY, SIZE, VOCABULARY, JsonVocabulary, asks,
 from stub_models import PrefixModel, StubVocabulary
 
 from backends.engine.api import GrammarFault
-from backends.engine.courier import Courier
 from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import CACHED, MOST_WAITING, Grammars
-from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
+from backends.engine.thread.courier import Courier
+from backends.engine.upstream.local import LocalUpstream
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Finish, Message, Sampling
 from backends.upstream import UpstreamCall

@@ -7,9 +7,9 @@ import pytest
 from generating import ENDLESS, batch_of, until
 from stub_models import BagModel, PrefixModel, ScriptModel, StubVocabulary
 
-from backends.engine.courier import Courier
-from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
+from backends.engine.thread.courier import Courier
+from backends.engine.upstream.local import LocalUpstream
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Delta, Finish, Message, Sampling, Usage
 from backends.upstream import TimeLimits, UpstreamCall

@@ -10,7 +10,7 @@ from stub_models import PrefixModel
 
 from backends.engine.draft.ngram import NgramDrafter
 from backends.engine.loop import Engine
-from backends.engine.restart import Restart
+from backends.engine.thread.restart import Restart
 from backends.errors import UpstreamError
 from backends.messages import Sampling
 

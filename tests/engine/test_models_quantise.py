@@ -8,8 +8,8 @@ from saved_models import make, save
 
 from backends.engine.layers.linear import Int4, Int4Widened, Int8, linear
 from backends.engine.layers.pool import as_int8
-from backends.engine.precision_report import quantise_report
-from backends.engine.quantise import GROUP, to_int4, to_int8
+from backends.engine.layers.quantise import GROUP, to_int4, to_int8
+from backends.engine.models.precision_report import quantise_report
 
 SCALES = st.sampled_from([1e-6, 1e-2, 1.0, 1e3])
 

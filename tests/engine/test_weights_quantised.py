@@ -22,11 +22,11 @@ from saved_gguf import write_gguf
 from saved_models import make, save
 from steps_by_hand import logits_of
 
-from backends.engine.codes import GROUP, bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.models import native_model
 from backends.engine.models.torch_model import TorchModel
 from backends.engine.open import open_engine
 from backends.engine.store.quantise import QuantiseFailed, quantise
+from backends.engine.weights.codes import GROUP, bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.held import precision_of
 from backends.engine.weights.opening import open_weights

@@ -13,8 +13,8 @@ from servers.plain_client import chat_body
 from servers.running_gateway import RunningGateway
 
 from backends.engine.batch import Batch
-from backends.engine.local import LocalUpstream
-from backends.engine.restart import Restart
+from backends.engine.thread.restart import Restart
+from backends.engine.upstream.local import LocalUpstream
 from gateway.control.health import health_of
 from gateway.live.in_force import GaveUp, Live
 

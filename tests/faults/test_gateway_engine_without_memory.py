@@ -10,7 +10,7 @@ from servers.in_process import engine_of, gateway_around, in_process_gateway
 from backends.engine.api import Step
 from backends.engine.batch import Batch
 from backends.engine.budget import Budget
-from backends.engine.restart import Restart
+from backends.engine.thread.restart import Restart
 
 WORDS = StubVocabulary(eos=None)
 LONG = "x" * 400

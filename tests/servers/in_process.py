@@ -12,11 +12,11 @@ from servers.running_gateway import QUIET, RunningGateway, serving
 from backends.engine.api import LanguageModel
 from backends.engine.batch import Batch
 from backends.engine.budget import Budget
-from backends.engine.courier import Courier
 from backends.engine.grammar.compile import Grammars
-from backends.engine.local import LocalUpstream
 from backends.engine.loop import Engine
-from backends.engine.restart import Restart
+from backends.engine.thread.courier import Courier
+from backends.engine.thread.restart import Restart
+from backends.engine.upstream.local import LocalUpstream
 from gateway.control.reload import PolicyRefused, Reloader
 from gateway.control.upkeep import Upkeep
 from gateway.house import Gateway

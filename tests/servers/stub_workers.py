@@ -14,7 +14,7 @@ from servers.in_process import in_process_gateway
 from servers.running_gateway import RunningGateway
 
 from backends.engine.api import Step
-from backends.engine.local import LocalUpstream
+from backends.engine.upstream.local import LocalUpstream
 from backends.messages import Message
 from gateway.live.replicas import Replica
 

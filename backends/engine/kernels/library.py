@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backends.engine.api import Step
-from backends.engine.codes import Codes
 from backends.engine.kernels.build import NativeUnavailable
+from backends.engine.weights.codes import Codes
 
 ABI = 2
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from backends.engine.quantise import GROUP, Groups4, to_int4, to_int8
+from backends.engine.layers.quantise import GROUP, Groups4, to_int4, to_int8
 
 Precision = Literal["float32", "bfloat16", "int8", "int4"]
 

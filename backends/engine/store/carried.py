@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from backends.engine.codes import GROUP
 from backends.engine.spec import ModelSpec
 from backends.engine.text.gguf_files import tokenizer_files
+from backends.engine.weights.codes import GROUP
 from backends.engine.weights.config import METHOD, VERSION, read_json, written
 from backends.engine.weights.directory import Directory
 from backends.engine.weights.gguf_file import GgufFile

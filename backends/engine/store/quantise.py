@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.engine.codes import bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.spec import TensorSource
 from backends.engine.store.aside import aside, clear
 from backends.engine.store.carried import carried_files
 from backends.engine.store.pull import Progress
 from backends.engine.weights.coded_directory import CodedDirectory
+from backends.engine.weights.codes import bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.weights.directory import Directory
 from backends.engine.weights.forms import held_tensors, parts
 from backends.engine.weights.gguf_file import GgufFile

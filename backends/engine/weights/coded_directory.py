@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.engine.codes import Codes
+from backends.engine.weights.codes import Codes
 from backends.engine.weights.config import read_config, read_spec
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.finite import finite

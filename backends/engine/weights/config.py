@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Final
 
-from backends.engine.codes import GROUP
 from backends.engine.spec import Family, ModelSpec, RopeScaling
+from backends.engine.weights.codes import GROUP
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.fields import Fields
 from backends.engine.weights.limits import CONTEXT, HEADS, JSON_BYTES, LAYERS, VOCABULARY, WIDTH, check_spec

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backends.engine.codes import GROUP
 from backends.engine.spec import ModelSpec
+from backends.engine.weights.codes import GROUP
 from backends.engine.weights.shapes import Shape, shapes
 from policies.catalogue import Precision
 

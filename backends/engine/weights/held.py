@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.engine.codes import bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.spec import CodedSource, TensorSource
+from backends.engine.weights.codes import bfloat16_bits, from_bfloat16, to_int4, to_int8
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.forms import form_of
 from policies.catalogue import Precision

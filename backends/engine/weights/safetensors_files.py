@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 
-from backends.engine.codes import from_bfloat16
+from backends.engine.weights.codes import from_bfloat16
 from backends.engine.weights.faults import WeightsError
 from backends.engine.weights.limits import JSON_BYTES
 from backends.engine.weights.mapped import MappedFile

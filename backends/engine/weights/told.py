@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.engine.codes import Codes
 from backends.engine.spec import CodedSource, ModelSpec, TensorSource
+from backends.engine.weights.codes import Codes
 from backends.engine.weights.shapes import shapes
 from policies.catalogue import Precision
 

@@ -11,7 +11,7 @@ from backends.engine.calls.bare import BareCalls
 from backends.engine.calls.choose import READERS, reader_for, refuse_tools
 from backends.engine.calls.reader import Call, CallFormat, CallReader, format_of
 from backends.engine.calls.tagged import TaggedCalls
-from backends.engine.speech import Speech
+from backends.engine.upstream.speech import Speech
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Delta, Message, TokenLogprob, ToolCall
 

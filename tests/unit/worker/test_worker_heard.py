@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from upstreams.fake_upstream import DONE, Reply, fake_upstream, sse_reply, unused_port
 
-from backends.engine.feed import Place, ResidencyFeed, Told
+from backends.engine.thread.feed import Place, ResidencyFeed, Told
 from backends.sse import Decoder
 from backends.transport import FastTransport
 from backends.worker import messages

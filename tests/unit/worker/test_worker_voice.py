@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.engine.api import EngineLoad
-from backends.engine.feed import Place, ResidencyFeed, Told
+from backends.engine.thread.feed import Place, ResidencyFeed, Told
 from backends.sse import Decoder
 from backends.upstream import Load
 from backends.worker.messages import HEARTBEAT_S, MAX_DIGESTS, MAX_WORDS, Blocks, WorkerIs, WorkerLoad

@@ -10,18 +10,18 @@ from typing import Any, Protocol
 
 import msgspec
 
-from backends.engine.answer import LocalAnswer
 from backends.engine.api import BLOCK_TOKENS, EngineLoad, Grammar, Job
 from backends.engine.calls.choose import may_call, reader_for, refuse_tools
 from backends.engine.calls.reader import CallFormat
-from backends.engine.courier import Courier, Mailbox
-from backends.engine.feed import Place, Told
-from backends.engine.fits import refuse_unknown, too_long
 from backends.engine.grammar.asked import asked_schema
 from backends.engine.grammar.compile import Grammars
 from backends.engine.loop import Engine
-from backends.engine.speech import Speech
-from backends.engine.unmet import refuse_unmet
+from backends.engine.thread.courier import Courier, Mailbox
+from backends.engine.thread.feed import Place, Told
+from backends.engine.upstream.answer import LocalAnswer
+from backends.engine.upstream.fits import refuse_unknown, too_long
+from backends.engine.upstream.speech import Speech
+from backends.engine.upstream.unmet import refuse_unmet
 from backends.errors import UpstreamError
 from backends.messages import ChatRequest, Message, Sampling, SamplingChoice
 from backends.upstream import GIVES_WAY, Load, Prepared, UpstreamCall

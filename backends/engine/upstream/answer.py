@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 from backends.engine.api import EngineApi, Output
 from backends.engine.batch import DEADLINE
-from backends.engine.courier import Mailbox
-from backends.engine.speech import Speech
+from backends.engine.thread.courier import Mailbox
+from backends.engine.upstream.speech import Speech
 from backends.errors import Kind, UpstreamError
 from backends.messages import Event, Finish, Usage
 from backends.upstream import TimeLimits

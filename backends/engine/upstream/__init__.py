@@ -1,0 +1,1 @@
+"""The engine as an upstream in this process: chats in, neutral events out."""
