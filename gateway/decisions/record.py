@@ -15,6 +15,7 @@ from gateway.request.settlement import End, Judgement, Settlement
 from policies.decision import Call, Decision
 from policies.estimates import Estimate
 from policies.facts import Facts
+from policies.shadows.closing import ComesTo
 from policies.snapshot import Snapshot
 
 SCHEMA = 1
@@ -120,7 +121,8 @@ class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record"
     `probability`.
 
     `failed` is the kind of its failure, or "". `differs` are its differences from that answer by rung, in percent, `floor`
-    those of a second answer of the primary, empty where it was not asked twice. `microusd` is of all calls for comparison.
+    those of a second answer of the primary, empty where it was not asked twice. `comes_to` is whether both come to the same
+    choice, number or plain JSON. `microusd` is of all calls for comparison.
     """
 
     schema: int = SCHEMA
@@ -140,6 +142,7 @@ class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="record"
     trace_id: str = ""
     differs: Mapping[str, int] = {}
     floor: Mapping[str, int] = {}
+    comes_to: ComesTo = ""
 
 
 Record = DecisionRecord | FeedbackRecord | SignalRecord | ShadowRecord

@@ -24,6 +24,7 @@ from gateway.shadows.tell import record_of
 from gateway.shadows.till import Till
 from gateway.shadows.whom import Asked, Whom
 from policies.escalate.said import Said
+from policies.shadows.closing import comes_to
 from policies.shadows.evidence import learnt
 from policies.shadows.judged import IN_PERCENT
 from policies.shadows.judged import counted as with_judged
@@ -148,7 +149,9 @@ class Line:
             return "not_compared"
         self._took(errand, told, differs, floor)
         judged = await self._judged(live, errand, primary, told)
-        self._keeps(record_of(errand, model, told, self._now(), differs=differs | judged, twice=twice, floor=floor))
+        seen = {"differs": differs | judged, "floor": floor}
+        ends = "" if told.said is None else comes_to(primary, told.said, wanted_of(errand.request))
+        self._keeps(record_of(errand, model, told, self._now(), twice=twice, comes_to=ends, **seen))
         return "compared"
 
     async def _judged(self, live: Live, errand: Errand, primary: Said, told: Told) -> dict[str, int]:

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from gateway.decisions.record import ShadowRecord
 from gateway.shadows.ask import Told
 from gateway.shadows.errand import Errand
+from policies.shadows.closing import ComesTo
 
 Percents = Mapping[str, int]
 
 
 def record_of(
-    errand: Errand, model: str, told: Told, at: float, *, differs: Percents, twice: Told | None, floor: Percents
-) -> ShadowRecord:
+    errand: Errand, model: str, told: Told, at: float, *, differs: Percents, twice: Told | None, floor: Percents,
+    comes_to: ComesTo = "",
+) -> ShadowRecord:  # fmt: skip
     """Of what `model` came to. `differs` and `floor` by rung, in percent; empty where nothing was compared."""
     shadow = errand.picked.shadow
     return ShadowRecord(
@@ -31,4 +33,5 @@ def record_of(
         trace_id=told.trace_id,
         differs=differs,
         floor=floor,
+        comes_to=comes_to,
     )

@@ -1,6 +1,6 @@
 """Who is asked of a shadow: the model that the policy names, or whoever a rollout's change would have asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -19,10 +19,8 @@ from policies.catalogue import Model
 from policies.decide import decide_by
 from policies.decision import Call
 from policies.estimates import Estimate
-from policies.experiments.enrol import arm_of
-from policies.experiments.plan import CANARY, Assignment
+from policies.experiments.enrol import arm_of, with_canary
 from policies.facts import Facts
-from policies.policy import Policy
 from policies.shadows.sample import why_unfit
 
 
@@ -65,7 +63,7 @@ class Change:
 
     async def choose(self, live: Live, errand: Errand) -> Asked | Result:
         assigned = errand.judged.decision.assignments
-        arm = live.arms.get(arm_of(with_canary(live.policy, assigned, self._rollout)))
+        arm = live.arms.get(arm_of(with_canary(live.policy.experiments, assigned, self._rollout)))
         if arm is None:
             return "unfit"
         facts = msgspec.structs.replace(errand.facts, uncarried=uncarried(errand.request, arm.policy.models))
@@ -78,13 +76,6 @@ class Change:
 
     def learn(self, call: Call, told: Told) -> None:
         """Nobody rests: that it fails is what is to be learnt."""
-
-
-def with_canary(policy: Policy, assigned: tuple[Assignment, ...], rollout: str) -> list[Assignment]:
-    """A request's variants, and the rollout's change, in the policy's order."""
-    canary = Assignment(rollout, CANARY, "", 1.0, changes=True)
-    named: Mapping[str, Assignment] = {found.experiment: found for found in (*assigned, canary)}
-    return [named[experiment.name] for experiment in policy.experiments if experiment.name in named]
 
 
 async def estimate_by(arm: Live, before: Live, errand: Errand) -> Estimate:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from policies.experiments.assign import assign
-from policies.experiments.plan import Assignment, Experiment
+from policies.experiments.plan import CANARY, Assignment, Experiment
 from policies.facts import Facts
 
 Ramps = Mapping[str, tuple[Mapping[str, float], ...]]
@@ -53,3 +53,10 @@ def arm_of(assignments: Iterable[Assignment]) -> str:
     'a=treat'
     """
     return ",".join([f"{found.experiment}={found.variant}" for found in assignments if found.changes])
+
+
+def with_canary(experiments: Iterable[Experiment], assigned: Iterable[Assignment], rollout: str) -> list[Assignment]:
+    """A request's variants, and the rollout's change, in the policy's order."""
+    canary = Assignment(rollout, CANARY, "", 1.0, changes=True)
+    named: Mapping[str, Assignment] = {found.experiment: found for found in (*assigned, canary)}
+    return [named[experiment.name] for experiment in experiments if experiment.name in named]

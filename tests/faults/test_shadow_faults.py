@@ -101,6 +101,21 @@ async def test_in_every_dialect_the_shadow_is_asked_the_same_and_changes_no_byte
     assert got.header("idempotency-key") is None
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("way", CHATS, ids=lambda way: way.name)
+async def test_in_every_dialect_it_is_told_whether_both_come_to_the_same(way, stream, tmp_path: Path):
+    found = []
+    for other in ("It comes ", "to 42."), ("41",):
+        async with fake_upstream(chat_either("4", "2")) as primary, fake_upstream(chat_either(*other)) as shadow:
+            logs, told = tmp_path / other[-1], policy(primary.base, shadow.base, compare=["edit"])
+            async with running_gateway(told, tmp_path, decisions=Decisions(dir=logs)) as gateway:
+                await asked(gateway.port, way, stream)
+                assert await until_served(gateway, 1) == {"compared": 1}
+        found += [record.comes_to for record in read_log(logs) if isinstance(record, ShadowRecord)]
+
+    assert found == ["same", "other"]
+
+
 def completed(text):
     choice = {"index": 0, "text": text, "finish_reason": "stop"}
     body = {"id": "c1", "object": "text_completion", "choices": [choice]}
