@@ -20,7 +20,7 @@ import uvicorn
 
 from gateway.addresses import url_of
 from gateway.app import Routes, behind_cors
-from gateway.connection.protocol import bounded_by
+from gateway.connection.listening import listening, port_of
 from gateway.control.admin_server import AdminServer, open_admin
 from gateway.control.announce import Say, announce
 from gateway.process_log import write_process_log
@@ -28,9 +28,6 @@ from gateway.process_memory import collect_seldom, give_back
 from gateway.request.door import Door
 from gateway.settings import Settings
 from gateway.wiring import Built, build_gateway
-
-CLOSE_S = 1
-"""For answers that ended in this instant to be written; what is still under way then is ended with an error."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -80,26 +77,13 @@ class DrainingServer(uvicorn.Server):
 
     @property
     def port(self) -> int:
-        """The port that is listened on; differs from the setting where that is 0."""
-        port: int = self.servers[0].sockets[0].getsockname()[1]
-        return port
+        return port_of(self)
 
 
 def open_server(built: Built, settings: Settings) -> DrainingServer:
     routes = Routes(built.gateway, built.upkeep)
-    config = uvicorn.Config(
-        behind_cors(routes, settings.cors_origins),
-        host=settings.host,
-        port=settings.port,
-        http=bounded_by(settings.limits, routes.endpoints),
-        ws="none",
-        lifespan="on",
-        access_log=False,
-        server_header=False,
-        log_config=None,
-        proxy_headers=False,
-        timeout_graceful_shutdown=CLOSE_S,
-    )
+    app = behind_cors(routes, settings.cors_origins)
+    config = listening(app, settings.host, settings.port, settings.limits, routes.endpoints, lifespan="on")
     return DrainingServer(config, built.gateway.door, settings.drain_s, built.gateway.observer.flush)
 
 

@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 from typer.core import TyperGroup
 
 from gateway.cli.policy import dollars
-from gateway.cli.terminal import fail, say, show_table
+from gateway.cli.terminal import fail, say, show_json, show_table
 from gateway.decisions.drift import Drift
 from gateway.decisions.drift import drift as drift_of
 from gateway.decisions.parquet import export as write_parquet
@@ -47,7 +46,7 @@ def show(log: LogArgument, as_json: JsonOption = False) -> None:
     with readable():
         found = summary(read_log(log))
     if as_json:
-        return print(in_json(found))
+        return show_json(found)
     show_summary(found)
 
 
@@ -76,7 +75,7 @@ def drift(log: LogArgument, as_json: JsonOption = False) -> None:
     with readable():
         found = drift_of(read_log(log), policies_beside(log))
     if as_json:
-        return print(in_json(found))
+        return show_json(found)
     show_drift(found)
 
 
@@ -86,10 +85,6 @@ def readable() -> Iterator[None]:
         yield
     except (LogRefused, OSError) as error:
         fail(str(error))
-
-
-def in_json(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 def show_summary(found: Summary) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from gateway.cli.simulate import simulate
-from gateway.cli.terminal import fail, say, show_table
+from gateway.cli.terminal import fail, say, show_json, show_table
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order, Shelf
 from gateway.experiments.telling import ToldExperiment, told_experiment
@@ -39,7 +39,7 @@ def status(
         fail(f"{shelf.folder} holds no experiment" + (f" {name}" if name else ""))
     told = [told_experiment(chapter) for chapter in chapters]
     if as_json:
-        return print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+        return show_json(told)
     for one in told:
         show(one)
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.decisions import JsonOption, LogArgument, in_json, readable, share
+from gateway.cli.decisions import JsonOption, LogArgument, readable, share
 from gateway.cli.policy import dollars, opened
-from gateway.cli.terminal import say, show_table
+from gateway.cli.terminal import say, show_json, show_table
 from gateway.decisions.evidence import Verdict
 from gateway.decisions.read import read_log
 from gateway.decisions.replay import Comparison, Replay, compare, policies_beside
@@ -37,11 +37,11 @@ def replay(
     if policy is not None:
         with opened(policy) as found, readable():
             compared = compare(read_log(log), policies_beside(log), found.policy)
-        return print(in_json(flat(compared))) if as_json else show_comparison(compared, "recorded", str(policy))
+        return show_json(flat(compared)) if as_json else show_comparison(compared, "recorded", str(policy))
     with readable():
         again = decide_all_again(read_log(log), policies_beside(log))
     if as_json:
-        print(in_json(again))
+        show_json(again)
     else:
         show_replay(again)
     if again.differ:
@@ -61,7 +61,7 @@ def diff(
     with opened(first) as before, opened(second) as after, readable():
         compared = compare(read_log(log), policies_beside(log), after.policy, than=before.policy)
     if as_json:
-        return print(in_json(flat(compared)))
+        return show_json(flat(compared))
     show_comparison(compared, str(first), str(second))
 
 

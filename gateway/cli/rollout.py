@@ -3,11 +3,10 @@
 import time
 from typing import Annotated, Literal
 
-import msgspec
 import typer
 
 from gateway.cli.experiment import DirOption, JsonOption, opened, row
-from gateway.cli.terminal import fail, say, show_table
+from gateway.cli.terminal import fail, say, show_json, show_table
 from gateway.experiments.chapter import Chapter
 from gateway.experiments.shelf import Order, Shelf
 from gateway.experiments.telling import ToldRollout, misfit, told_rollout
@@ -31,7 +30,7 @@ def status(
         fail(f"{shelf.folder} holds no rollout" + (f" {name}" if name else ""))
     told = [told_rollout(chapter, time.time()) for chapter in chapters]
     if as_json:
-        return print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+        return show_json(told)
     for one in told:
         show(one)
 

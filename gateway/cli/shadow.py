@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
-from gateway.cli.terminal import fail, say, show_table
+from gateway.cli.terminal import fail, say, show_json, show_table
 from gateway.settings import Settings
 from gateway.shadows.shelf import Shelf
 from gateway.shadows.told import ToldShadow, told_of
@@ -39,7 +38,7 @@ def status(
         fail(f"{place} holds no shadow" + (f" {name}" if name else ""))
     told = [told_of(chapter) for chapter in chapters]
     if as_json:
-        return print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+        return show_json(told)
     for one in told:
         show(one)
 

@@ -1,14 +1,13 @@
 """`turnout experiment simulate`: the tests that decide, tried out; and about how many units an experiment needs."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 import typer
 
 from gateway.cli.policy import PolicyArgument
-from gateway.cli.terminal import fail, show_table
+from gateway.cli.terminal import fail, show_json, show_table
 from policies.experiments.plan import Experiment, Margin
 
 BROKEN = 1
@@ -51,7 +50,7 @@ def nulls(runs: int, seed: int, length: int, *, as_json: bool) -> None:
     found = list(null_suite(runs, seed, length))
     holds = all(null.holds for null in found)
     if as_json:
-        print_json({"suite": "null", "runs": runs, "seed": seed, "length": length, "holds": holds, "nulls": found})
+        show_json({"suite": "null", "runs": runs, "seed": seed, "length": length, "holds": holds, "nulls": found})
     else:
         head = ("world", "test", "alpha", "false stops", "at least")
         rows = [(n.null, n.test, f"{n.alpha:g}", f"{n.false_stop_rate:.4f}", f"{n.at_least:.4f}") for n in found]
@@ -65,7 +64,7 @@ def power(runs: int, seed: int, as_json: bool) -> None:
 
     found = power_suite(runs, seed)
     if as_json:
-        return print_json({"suite": "power", "seed": seed, **msgspec.to_builtins(found)})
+        return show_json({"suite": "power", "seed": seed, **msgspec.to_builtins(found)})
     head = ("from", "to", "median requests", "asymptotic sequence", "times")
     numbers = (found.before, found.after, found.median_samples, found.median_asympcs, found.vs_asympcs)
     show_table(f"{runs} runs, a look at every request", head, [tuple(f"{number:g}" for number in numbers)])
@@ -83,7 +82,7 @@ def planned(
         fail(f"{place} has no experiment {name or ''}".strip())
     plan = planned_for(experiments[0], baseline, deviation, effect)
     if as_json:
-        return print_json({"experiment": experiments[0].name, "units": plan})
+        return show_json({"experiment": experiments[0].name, "units": plan})
     for treatment, units in plan.items():
         told = "more units than there will ever be" if units is None else f"about {units:,} units of both together"
         print(f"{experiments[0].name}: {treatment} against {experiments[0].control} needs {told}")
@@ -123,7 +122,3 @@ def effect_of(experiment: Experiment, stated: str | None) -> Margin:
         return effect(stated)
     except ValueError as error:
         fail(f"--effect {error}")
-
-
-def print_json(value: dict[str, Any] | Sequence[Any]) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

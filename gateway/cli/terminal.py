@@ -9,6 +9,7 @@ from signal import SIGHUP, SIGTERM, signal
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+import msgspec
 import typer
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ def fail(text: str, code: int = USAGE_ERROR) -> NoReturn:
     """Say what is wrong and end with `code`."""
     say(text)
     raise typer.Exit(code)
+
+
+def show_json(value: object) -> None:
+    """On stdout."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def show_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

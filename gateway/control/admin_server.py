@@ -7,14 +7,12 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from gateway.connection.protocol import bounded_by
+from gateway.connection.listening import listening, port_of
 from gateway.control.admin import Admin
 from gateway.house import Gateway
 from gateway.settings import Settings
 
 log = logging.getLogger("turnout.admin")
-
-CLOSE_S = 1
 
 
 class AdminServer(uvicorn.Server):
@@ -31,9 +29,7 @@ class AdminServer(uvicorn.Server):
 
     @property
     def port(self) -> int:
-        """The port that is listened on; differs from the setting where that is 0."""
-        port: int = self.servers[0].sockets[0].getsockname()[1]
-        return port
+        return port_of(self)
 
 
 def open_admin(gateway: Gateway, settings: Settings) -> AdminServer | None:
@@ -41,17 +37,5 @@ def open_admin(gateway: Gateway, settings: Settings) -> AdminServer | None:
     asked = settings.admin
     if asked.port is None or asked.key_hash is None:
         return None
-    config = uvicorn.Config(
-        Admin(gateway.experiments, asked.key_hash, settings.limits, gateway.world.now),
-        host=asked.host,
-        port=asked.port,
-        http=bounded_by(settings.limits),
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        server_header=False,
-        log_config=None,
-        proxy_headers=False,
-        timeout_graceful_shutdown=CLOSE_S,
-    )
-    return AdminServer(config)
+    admin = Admin(gateway.experiments, asked.key_hash, settings.limits, gateway.world.now)
+    return AdminServer(listening(admin, asked.host, asked.port, settings.limits, lifespan="off"))
