@@ -59,6 +59,23 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     logprobs_at_most: int = 0
 
 
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is to be thought before the answer, as far as the client says: a word (`reasoning_effort` of Chat Completions),
+    or so many `tokens` at most. `is_hidden`: what is thought is not to be told."""
+
+    effort: str = ""
+    tokens: int = 0
+    is_hidden: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """
+        >>> Thinking(effort="low").is_wanted, Thinking(tokens=1024).is_wanted, Thinking(effort="none").is_wanted
+        (True, True, False)
+        """
+        return bool(self.tokens) or self.effort not in ("", "none")
+
+
 WireDialect = Literal["openai_chat", "anthropic"]
 """Dialects in which a server's own bytes may reach a client."""
 
@@ -90,6 +107,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `left_open` names the fields of `sampling` that the client did not state, for a model with settings of its own.
     `echo` is what an answer repeats of the request in the client's dialect: an object of JSON, or empty.
+    `thinking` is None where the client says nothing of it.
     `native` is the body in the client's dialect where that is another one. With `unmapped` only a server of that dialect
     can be asked: `raw` is empty then, and the other fields say what could be read. `counted_tokens` is the length of the
     prompt as the model that answers counts it, 0 where nobody knows beforehand. `gives_way`: nobody waits for the answer, so
@@ -110,6 +128,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     tool_choice: ToolChoice = "auto"
     parallel_tool_calls: bool = True
     response_format: Mapping[str, Any] | None = None
+    thinking: Thinking | None = None
     echo: bytes = b""
     asks: Asks = "chat"
     native: Native | None = None

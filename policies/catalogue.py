@@ -66,6 +66,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
 
 
+Thinks = Literal["tell", "pass", "drop", "refuse"]
+"""What becomes of a client's word on how much is to be thought. "tell": the server is told, a number of tokens as the word that
+comes nearest where it knows words alone; "pass": only what it has the very words for; "drop": nothing; "refuse": it is not
+asked such things at all."""
+
 Dialect = Literal["openai_chat", "anthropic"]
 """The wire format of a server."""
 
@@ -102,6 +107,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     price: Price = Price()
     fits: Fits = Fits()
     can: frozenset[Ability] = frozenset()
+    thinking: Thinks = "pass"
     head: str = ""
 
     @property

@@ -18,6 +18,7 @@ from policies.pickers.lowest_cost import first_of, foremost, in_order, to_be_ask
 from policies.pickers.preference import Preference, known_places, prefer
 from policies.policy import Policy, Route
 from policies.snapshot import Snapshot
+from policies.thinking import with_untold
 
 
 def decide(policy: Policy, facts: Facts, estimate: Estimate, snapshot: Snapshot) -> Decision:
@@ -81,6 +82,8 @@ def decide_in(field: Field, estimate: Estimate, *, itemises: bool = True) -> Dec
         propensity=drawn.propensity,
         instead_of=chosen if drawn.model else "",
     )
+    if facts.thinking:
+        decision = with_untold(decision, policy.models, facts)
     hedging = policy.resilience.hedge
     return decision if hedging is None else hedged(hedging, decision, facts, field.snapshot)
 

@@ -94,7 +94,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     had one to be asked first, over all draws; `instead_of` is who would have been asked had the choice not been drawn, or "".
     `assignments` are the experiments that it is part of, with their variants. `over_budget` is the budget that had too little
     left, so that another model answers, or nobody; or "". `unhedged` says why nobody is asked beside a first choice that is
-    silent, where the policy hedges, or is "".
+    silent, where the policy hedges, or is "". `untold` are the models among those who may be asked that are not told how much
+    the client wants to be thought.
     """
 
     steps: tuple[Call | Reject, ...]
@@ -113,6 +114,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     over_budget: str = ""
     hedge: Hedge | None = None
     unhedged: str = ""
+    untold: tuple[str, ...] = ()
 
     @property
     def probability(self) -> float:

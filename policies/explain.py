@@ -62,6 +62,15 @@ def raced(decision: Decision) -> str:
     return f"after {hedge.after_s:g} s of silence {hedge.to[0].replica} is asked as well"
 
 
+def unheeded(decision: Decision) -> str:
+    """Who of those asked is not told how much the client wants to be thought, in one line; or "".
+
+    >>> unheeded(Decision(steps=(Call("small", "a"),), route="r", reason="", policy_hash="", untold=("small",)))
+    'small answers without being told how much to think'
+    """
+    return f"{', '.join(decision.untold)} answers without being told how much to think" if decision.untold else ""
+
+
 def told_by(estimate: Estimate) -> str:
     """Which stage answered, in a few words, and how far the quick one left it open; or "" where there is but one.
 

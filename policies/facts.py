@@ -10,6 +10,9 @@ from policies.experiments.plan import Unit
 
 Ability = Literal["tools", "json_schema", "vision", "audio", "logprobs", "reasoning", "embeddings"]
 
+ThinkingAsked = Literal["", "words", "tokens"]
+"""How the client says how much is to be thought: not at all, in a word, or as tokens at most."""
+
 AUTO = "auto"
 """The model name by which a client asks to be routed."""
 
@@ -31,7 +34,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     begins (its first block key in hex), or "": equal candidates are then told apart alike for equal prefixes. `choices` is
     how many answers are asked for. `longest_tokens` is what one window must hold where the prompt is several texts that
     stand for themselves (embeddings), 0 where it is one. `uncarried` holds the models whose dialect has no words for the
-    request.
+    request. `thinking` says in what the client states how much is to be thought.
     `units` are digests of who and what the request is of, as far as an experiment asks for them. `escalated_to` is the model
     that took over from a lower one in an earlier turn of the conversation, `was_on` the one that its last turn was for where
     another process, whose lines differ, may have decided that; "" where there was none or nobody remembers. `stuck` tells
@@ -56,6 +59,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     choices: int = 1
     longest_tokens: int = 0
     uncarried: Mapping[str, Uncarried] = {}
+    thinking: ThinkingAsked = ""
     units: Mapping[Unit, str] = {}
     escalated_to: str = ""
     was_on: str = ""

@@ -25,7 +25,7 @@ from policies.decision import Call, Decision, Reject
 from policies.estimates import Estimate
 from policies.experiments.assign import shares
 from policies.experiments.plan import Experiment, Step
-from policies.explain import Row, held_back, raced, told_by
+from policies.explain import Row, held_back, raced, told_by, unheeded
 from policies.explain import explain as explain_rows
 from policies.language.load import load_policy
 from policies.language.own_tests import facts_of, turns_of, world
@@ -227,8 +227,9 @@ def _show(decision: Decision, estimate: Estimate) -> None:
         show_table("what the cost is made of", ("model", "replica", "term", "cost", "why"), terms)
     if held := held_back(decision):
         say(held)
-    if told := raced(decision):
-        say(told)
+    for told in (raced(decision), unheeded(decision)):
+        if told:
+            say(told)
     choice = decision.choice
     answer = f"refused: {choice.code}: {choice.message}" if isinstance(choice, Reject) else choice.model
     show_table(f"decision (policy {decision.policy_hash})", ("answers", "reason"), [(answer, decision.reason)])

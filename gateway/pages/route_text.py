@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gateway.request.told import variants_of
 from policies.decision import Decision, Reject
 from policies.estimates import Estimate
-from policies.explain import Row, explain, raced, told_by
+from policies.explain import Row, explain, raced, told_by, unheeded
 
 INDENT = "  "
 
@@ -34,6 +34,8 @@ def _head(decision: Decision) -> Iterator[str]:
     yield f"route     {decision.route or 'none'} (policy {decision.policy_hash})"
     if told := raced(decision):
         yield f"hedge     {told}"
+    if told := unheeded(decision):
+        yield f"thinking  {told}"
     if decision.assignments:
         yield f"variant   {variants_of(decision)}"
 

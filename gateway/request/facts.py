@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from backends.measures import LONG_CHARS
-from backends.messages import ChatRequest, Message
+from backends.messages import ChatRequest, Message, Thinking
 from backends.remote.prompt import estimate_newest, estimate_prompt, estimate_tokens, imprint_of
 from backends.upstream import Prepared
 from classifiers.question import Question
 from gateway.request.identity import Principal
-from policies.facts import Ability, Facts
+from policies.facts import Ability, Facts, ThinkingAsked
 
 
 def facts_of(
@@ -44,7 +44,13 @@ def facts_of(
         choices=request.n,
         prefix=prefix,
         longest_tokens=0 if is_chat else longest_of(request),
+        thinking="" if request.thinking is None else asked_of(request.thinking),
     )
+
+
+def asked_of(thinking: Thinking) -> ThinkingAsked:
+    """A word goes before a number, of which servers know the word alone."""
+    return "" if not thinking.is_wanted else "words" if thinking.effort else "tokens"
 
 
 PLAIN: frozenset[Ability] = frozenset()

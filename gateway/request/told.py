@@ -12,6 +12,9 @@ Failures = Sequence[tuple[Call, UpstreamError]]
 
 SHOWN_TERMS = ("affinity", "wait")
 
+LEFT_OUT = "x-turnout-left-out"
+"""What of the request the model that is asked was not told."""
+
 LONGEST_CANDIDATES = 4_096
 """Characters of the candidates in a header; `/v1/route` tells all of them."""
 
@@ -30,6 +33,8 @@ def told(books: Books) -> Headers:
         headers["x-turnout-policy"] = decision.policy_hash
         if decision.assignments:
             headers["x-turnout-experiment"] = variants_of(decision)
+        if books.asked is not None and books.asked.model in decision.untold:
+            headers[LEFT_OUT] = "thinking"
         if books.shows_candidates:
             headers["x-turnout-candidates"] = candidates_of(decision)[:LONGEST_CANDIDATES]
     text = "".join(headers.values())

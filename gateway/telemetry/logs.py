@@ -72,6 +72,7 @@ class RequestLog:
             or settlement.budgeted is not None
             or settlement.hedged is not None
             or settlement.unretried
+            or (decision is not None and decision.untold)
         ):
             for name, value in more(settlement):
                 fields[name] = self._clean(value) if type(value) is str else value
@@ -152,10 +153,18 @@ def more(settlement: Settlement) -> Iterator[tuple[str, Field]]:
         yield from _judged(settlement).items()
     if settlement.unretried:
         yield "unretried", True
+    if left_out := not_told(settlement):
+        yield "left_out", left_out
     if settlement.budgeted is not None:
         yield from budgets.line(settlement.budgeted).items()
     if (told := settlement.hedged) is not None:  # what the loser was charged is part of the cost
         yield from (("hedge", told.result), ("hedge_after_s", told.after_s), ("hedge_microusd", told.microusd))
+
+
+def not_told(settlement: Settlement) -> str:
+    """What of the request whoever answered was not told."""
+    decision, by = settlement.decision, settlement.answered_by
+    return "thinking" if decision is not None and by is not None and by.model in decision.untold else ""
 
 
 def _judged(settlement: Settlement) -> dict[str, Field]:

@@ -131,9 +131,12 @@ class Spans:
 
     def _asked(self, trace: RequestSeen, attempt: AttemptSeen, operation: str) -> dict[str, attributes.Value]:
         call, stream = attempt.call, trace.judged is not None and trace.judged[0].stream
+        untold = trace.judged[1].untold if trace.judged is not None else ()
         provider = attributes.provider_of(call, attempt.dialect)
         known = attributes.asked(call, stream, self._redactor, operation=operation, provider=provider)
         known[names.ATTEMPT_NUMBER] = attempt.number
+        if call.model in untold:
+            known[names.LEFT_OUT] = "thinking"
         if attempt.resends:
             known[names.RESEND_COUNT] = attempt.resends
         if attempt.predicted_tokens is not None:

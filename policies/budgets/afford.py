@@ -127,6 +127,7 @@ def nobody(decision: Decision, by: Budget, fault: Reject) -> Decision:
         over_budget=by.name,
         hedge=None,
         unhedged="",
+        untold=(),
     )
 
 

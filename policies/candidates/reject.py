@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from policies.candidates.can import ONLY_EMBEDS
+from policies.candidates.can import ONLY_EMBEDS, lacking
 from policies.candidates.fits import overflows_context, why_too_long
 from policies.catalogue import Model
 from policies.decision import Dropped, Reject
@@ -14,7 +14,7 @@ WHERE_NEEDED: tuple[tuple[Ability, str, str], ...] = (
     ("tools", "tools", "use tools"),
     ("json_schema", "response_format", "keep to a JSON schema"),
     ("logprobs", "logprobs", "give log-probabilities"),
-    ("reasoning", "reasoning_effort", "reason at a set effort"),
+    ("reasoning", "reasoning_effort", "be asked to think"),
     ("embeddings", "model", "embed"),
 )
 """Ability, the field of the request that asks for it, and what it lets a model do."""
@@ -66,8 +66,7 @@ def unsupported(models: Sequence[Model], facts: Facts) -> Reject:
     names = ", ".join(model.name for model in models)
     if "embeddings" not in facts.needs and all(model.can == ONLY_EMBEDS for model in models):
         return Reject("unsupported_content", f"no model that may answer this request ({names}) can chat", "model")
-    nearest = min(models, key=lambda model: len(facts.needs - model.can))
-    lacked_by_all = facts.needs.difference(*(model.can for model in models))
-    lacks = lacked_by_all or facts.needs - nearest.can
+    lacked = [lacking(model, facts) for model in models]
+    lacks = frozenset.intersection(*lacked) or min(lacked, key=len)
     param, deed = next((param, deed) for ability, param, deed in WHERE_NEEDED if ability in lacks)
     return Reject("unsupported_content", f"no model that may answer this request ({names}) can {deed}", param)

@@ -66,7 +66,7 @@ def first_fault(model: Model, facts: Facts) -> Dropped | None:
     and comes last. A filter that has no cause to drop anything is not asked."""
     if facts.allowed_models is not None and (why := why_not_allowed(model, facts)):
         return Dropped(model.name, "allowed", why)
-    if (facts.needs or model.can == ONLY_EMBEDS) and (why := why_it_cannot(model, facts)):
+    if (facts.needs or facts.thinking or model.can == ONLY_EMBEDS) and (why := why_it_cannot(model, facts)):
         return Dropped(model.name, "can", why)
     if facts.uncarried and (why := why_not_carried(model, facts)):
         return Dropped(model.name, "dialect", why)

@@ -76,6 +76,10 @@ def catalogue(draft: Draft, models: Mapping[str, Model]) -> Iterator[Problem]:
             yield draft.at_key(("models", name, "key"), "has no use: an engine in this process asks for no key")
         if model.speaks != Speaks() and (model.run is not None or model.worker):
             yield draft.at_key(("models", name, "speaks"), "has no use: our own engine understands all of it")
+        if model.thinking in ("tell", "pass") and (model.run is not None or model.worker):
+            yield draft.at_key(
+                ("models", name, "thinking"), "is drop or refuse here: our own engine heeds no such word"
+            )
         yield from spoken(draft, name, model)
         if "embeddings" in model.can and (model.run is not None or model.worker):
             yield draft.at_key(("models", name, "can"), "has embeddings, which our own engine cannot do")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from policies.catalogue import Dialect, Fits, Model, Price, Run, SecretRef, Speaks
+from policies.catalogue import Dialect, Fits, Model, Price, Run, SecretRef, Speaks, Thinks
 from policies.escalate.plan import Escalation
 from policies.facts import Ability
 from policies.language.budgeting import compile_budgets
@@ -126,8 +126,18 @@ def _model(name: str, entry: ModelEntry) -> Model:
         price=_price(entry.price),
         fits=Fits() if fits is None else Fits(fits.context, fits.output),
         can=silent if entry.can is None else frozenset(entry.can),
+        thinking=entry.thinking or _thinks(entry),
         head=entry.head or name,
     )
+
+
+def _thinks(entry: ModelEntry) -> Thinks:
+    """Where the file does not say. A body in the dialect of a server of Messages goes on as it came."""
+    if entry.run is not None or entry.worker or entry.replicas == "announced":
+        return "drop"
+    if entry.dialect == "anthropic" or entry.can is None:
+        return "pass"
+    return "tell" if "reasoning" in entry.can else "drop"
 
 
 def _speaks(entry: SpeaksEntry | None) -> Speaks:

@@ -27,6 +27,7 @@ from gateway.experiments.shelf import Order
 ONE = (
     "policy: 1\nmodels: {{m: {{at: '{A}/v1', price: {{input: $1/M, output: $4/M}}}}}}\nroutes: [{{name: r, use: m}}]\n"
 )
+UNTHINKING = ONE.replace("{{m: {{at:", "{{m: {{thinking: drop, at:")
 WAITS = f"{ONE}resilience: {{{{total: 300ms, attempts: 1}}}}\n"
 TWO = "policy: 1\nmodels: {{m: {{at: ['{A}/v1', '{B}/v1']}}}}\nroutes: [{{name: r, use: m}}]\n"
 TWICE = "policy: 1\nmodels: {{m: {{at: ['{A}/v1', '{A}/v2']}}}}\nroutes: [{{name: r, use: m}}]\n"
@@ -228,6 +229,7 @@ SCENARIOS: dict[str, Scenario] = {
     "cancel": Scenario(ONE, leaves, {"A": [stalls_after("a")]}),
     "cut": Scenario(ONE, lambda world: world.chat(stream=True), {"A": [sse_reply(text_chunk("a"), Cut.RESET)]}),
     "deadline": Scenario(WAITS, lambda world: world.chat(), {"A": [HANGS]}),
+    "left_out": Scenario(UNTHINKING, lambda world: world.chat(reasoning_effort="high"), OK),
     "unknown_model": Scenario(ONE, lambda world: world.chat(model="nobody"), OK),
     "bad_request": Scenario(ONE, lambda world: world.ask("/v1/chat/completions", {"messages": 1}), OK),
     "unauthorised": Scenario(ONE, lambda world: world.chat(headers={"authorization": "Bearer wrong"}), OK, keys=True),

@@ -119,10 +119,36 @@ class ThinkingOff(msgspec.Struct, tag="disabled", forbid_unknown_fields=True):
     pass
 
 
-class ThinkingAdaptive(msgspec.Struct, tag="adaptive", forbid_unknown_fields=True):
-    """The model thinks as much as it sees fit, which is what it does unasked."""
+Display = Literal["summarized", "omitted"]
+"""Whether thoughts are told. Other models have no other words for them than their own, which are told whole."""
 
-    display: Literal["summarized"] | None = None
+Tokens = Annotated[int, Meta(ge=0)]
+
+
+class ThinkingAdaptive(msgspec.Struct, tag="adaptive", forbid_unknown_fields=True):
+    """The model thinks as much as it sees fit, which is what it does unasked; a budget beside that says nothing."""
+
+    display: Display | None = None
+    budget_tokens: Tokens | None = None
+
+
+class ThinkingOn(msgspec.Struct, tag="enabled", forbid_unknown_fields=True):
+    budget_tokens: Tokens
+    display: Display | None = None
+
+
+class ClearThinking(msgspec.Struct, tag="clear_thinking_20251015"):
+    """Of earlier turns, before the model reads them."""
+
+
+class ClearResults(msgspec.Struct, tag="clear_tool_uses_20250919"):
+    """Of tools, once the conversation is long."""
+
+
+class ContextManagement(msgspec.Struct, forbid_unknown_fields=True):
+    """It saves tokens of what a model of this dialect reads. Others read all that they are given."""
+
+    edits: list[ClearThinking | ClearResults] | None = None
 
 
 class Format(msgspec.Struct, tag="json_schema", forbid_unknown_fields=True):
@@ -130,7 +156,7 @@ class Format(msgspec.Struct, tag="json_schema", forbid_unknown_fields=True):
 
 
 class OutputConfig(msgspec.Struct, forbid_unknown_fields=True):
-    effort: Literal["low", "medium", "high", "xhigh"] | None = None
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
     format: Format | None = None
 
 
@@ -150,7 +176,8 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
     top_k: Annotated[int, Meta(ge=0)] | None = None
     tools: list[Tool] | None = None
     tool_choice: Choice | None = None
-    thinking: ThinkingOff | ThinkingAdaptive | None = None
+    thinking: ThinkingOff | ThinkingAdaptive | ThinkingOn | None = None
+    context_management: ContextManagement | None = None
     output_config: OutputConfig | None = None
     metadata: Metadata | None = None
     service_tier: Literal["auto", "standard_only"] | None = None

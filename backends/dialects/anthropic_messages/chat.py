@@ -1,6 +1,7 @@
 """A Messages body as a Chat Completions body: one row for each field, each exact."""
 
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from backends.dialects.anthropic_messages.body import AnyTool, Auto, Body, Choice, NoTool, OneTool, Tool
@@ -9,6 +10,9 @@ from backends.dialects.table import Field
 
 Write = Callable[[Body], Mapping[str, Any]]
 Row = Field[Write]
+
+LONGEST_USER = 64
+"""Characters of an id that servers take at most; Anthropic's own clients send longer ones."""
 
 TIERS = {"auto": "auto", "standard_only": "default"}
 
@@ -81,7 +85,14 @@ def _output_config(body: Body) -> Mapping[str, Any]:
     if config is None:
         return {}
     format = _format(config.format.schema) if config.format is not None else None
-    return {"response_format": format, "reasoning_effort": config.effort}
+    return {"response_format": format, "reasoning_effort": "xhigh" if config.effort == "max" else config.effort}
+
+
+def _user(body: Body) -> Mapping[str, Any]:
+    user = body.metadata.user_id if body.metadata is not None else None
+    if user is None or len(user) <= LONGEST_USER:
+        return {"user": user}
+    return {"user": sha256(user.encode("utf-8", "surrogatepass")).hexdigest()}
 
 
 def _format(schema: dict[str, Any]) -> dict[str, Any]:
@@ -105,19 +116,19 @@ FIELDS: tuple[Row, ...] = (
         "`any` is `required`, `tool` the named function",
         _tool_choice,
     ),
-    silent("thinking", "only `disabled` and `adaptive`, which is what happens unasked"),
+    silent(
+        "thinking",
+        "`disabled` and `adaptive` are what happens unasked; `enabled` is `reasoning_effort` for models that are known "
+        "to think (`low` below 4,096 tokens, `medium` below 16,384, else `high`), and left out for others; with "
+        "`display: omitted` no thought is told",
+    ),
     Field(
         "output_config",
         "response_format, reasoning_effort",
-        "`format` is a strict `json_schema`, `effort` the same from `low` to `xhigh`",
+        "`format` is a strict `json_schema`, `effort` the same from `low` to `xhigh`, which is also `max`",
         _output_config,
     ),
-    Field(
-        "metadata",
-        "user",
-        "`user_id`",
-        lambda body: {"user": body.metadata.user_id if body.metadata is not None else None},
-    ),
+    Field("metadata", "user", "`user_id`; of one longer than 64 characters the SHA-256, since servers bound it", _user),
     Field(
         "service_tier",
         "service_tier",
@@ -125,4 +136,5 @@ FIELDS: tuple[Row, ...] = (
         lambda body: {"service_tier": TIERS[body.service_tier] if body.service_tier is not None else None},
     ),
     silent("cache_control", "left out: prefixes are kept unasked"),
+    silent("context_management", "what clears thoughts or results of tools is left out: all that is given is read"),
 )

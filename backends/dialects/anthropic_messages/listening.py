@@ -2,7 +2,7 @@
 
 from backends.dialects.anthropic_messages.blocks import Blocks
 from backends.dialects.openai_chat.said import said
-from backends.messages import Delta, Event, Finish, ToolCall, Usage, Whole, Wire
+from backends.messages import ChatRequest, Delta, Event, Finish, ToolCall, Usage, Whole, Wire
 
 STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
 """Every other end is the model's own."""
@@ -11,11 +11,13 @@ STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
 class Listening:
     """What one answer has said. Of several choices only the first is heard; this dialect knows no others.
 
-    `stop` are the client's stop sequences; not every server tells which of them ended its answer.
+    Of the request's stop sequences not every server tells which of them ended its answer. What was thought is left out where
+    the client wants it so.
     """
 
-    def __init__(self, stop: tuple[str, ...]) -> None:
-        self._stop = stop
+    def __init__(self, request: ChatRequest) -> None:
+        self._stop = request.stop
+        self._hides_thinking = request.thinking is not None and request.thinking.is_hidden
         self.blocks = Blocks()
         self.usage = Usage(0, 0)
         self._stopped_by = ""
@@ -54,7 +56,8 @@ class Listening:
 
     def _read(self, data: bytes) -> None:
         words = said(data)
-        self.blocks.say("thinking", words.reasoning)
+        if not self._hides_thinking:
+            self.blocks.say("thinking", words.reasoning)
         self.blocks.say("text", words.text)
         self.blocks.say("text", words.refusal)
         for part in words.calls:

@@ -12,7 +12,7 @@ from msgspec import Meta
 from backends.dialects.anthropic_messages.turns import ERROR
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.body import Name, Positive
-from backends.messages import ChatRequest, Message, Role, Unmapped
+from backends.messages import ChatRequest, Message, Role, Thinking, Unmapped
 
 Block = dict[str, Any]
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -25,6 +25,12 @@ class _Turn(msgspec.Struct):
 
 class _Config(msgspec.Struct):
     format: dict[str, Any] | None = None
+    effort: Any = None
+
+
+class _Thinking(msgspec.Struct):
+    type: Any = None
+    budget_tokens: Any = None
 
 
 class _Body(msgspec.Struct):
@@ -36,6 +42,7 @@ class _Body(msgspec.Struct):
     stop_sequences: list[str] | None = None
     tools: list[dict[str, Any]] | None = None
     output_config: _Config | None = None
+    thinking: _Thinking | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Body)
@@ -57,6 +64,7 @@ def read_loosely(raw: bytes, fault: RequestFault) -> ChatRequest:
         stream=bool(body.stream),
         tools=tuple(map(_tool, body.tools or ())),
         response_format=_format(body.output_config),
+        thinking=_asked_to_think(body),
         unmapped=Unmapped(fault.message, fault.param or ""),
     )
 
@@ -121,6 +129,12 @@ def _tool(tool: dict[str, Any]) -> Mapping[str, Any]:
 def _format(config: _Config | None) -> Mapping[str, Any] | None:
     schema = (config.format or {}).get("schema") if config is not None else None
     return {"type": "json_schema", "json_schema": {"schema": schema}} if isinstance(schema, dict) else None
+
+
+def _asked_to_think(body: _Body) -> Thinking:
+    asked, effort = body.thinking or _Thinking(), _text(body.output_config.effort) if body.output_config else ""
+    tokens = asked.budget_tokens if asked.type == "enabled" and type(asked.budget_tokens) is int else 0
+    return Thinking(effort=effort, tokens=max(tokens, 0))
 
 
 def _text(value: object) -> str:

@@ -6,13 +6,13 @@ bytes as they came, for servers of this one. What only those have words for is `
 
 import msgspec
 
-from backends.dialects.anthropic_messages.body import Body
+from backends.dialects.anthropic_messages.body import Body, ThinkingOff, ThinkingOn
 from backends.dialects.anthropic_messages.chat import chat_body
 from backends.dialects.anthropic_messages.loose import read_loosely
 from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.faults import RequestFault, decode_past_nulls
 from backends.dialects.openai_chat.request import read_chat
-from backends.messages import ChatRequest, Native
+from backends.messages import ChatRequest, Native, Thinking
 
 _DECODER = msgspec.json.Decoder(Body)
 
@@ -47,7 +47,18 @@ def _read(raw: bytes, *, may_end_with_answer: bool) -> ChatRequest:
             words = "The last turn must be the user's: an answer that the client began cannot be continued here."
             raise RequestFault(words, "messages")
         request = read_chat(msgspec.json.encode(chat_body(body)))
+        if body.thinking is not None:
+            request = msgspec.structs.replace(request, thinking=_thinking(body, request.thinking))
     except RequestFault as fault:
         request = read_loosely(raw, fault)
     native = Native(dialect=DIALECT, body=raw, carries=HEADERS, asks_with=QUERY)
     return msgspec.structs.replace(request, native=native)
+
+
+def _thinking(body: Body, told: Thinking | None) -> Thinking | None:
+    """With what `told` says of the effort."""
+    asked = body.thinking
+    if asked is None or isinstance(asked, ThinkingOff):
+        return told
+    tokens = asked.budget_tokens if isinstance(asked, ThinkingOn) else 0
+    return Thinking(effort=told.effort if told else "", tokens=tokens, is_hidden=asked.display == "omitted")

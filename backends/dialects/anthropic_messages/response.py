@@ -32,7 +32,7 @@ class Message:
     def __init__(self, request: ChatRequest, model: str, id: str) -> None:
         self._model = model
         self._id = id
-        self._heard = Listening(request.stop)
+        self._heard = Listening(request)
         self._whole: bytes | None = None
 
     def add(self, event: Event) -> None:

@@ -27,7 +27,7 @@ class Renderer:
         self._model = model
         self._id = id
         self._prompt_tokens = request.counted_tokens
-        self._heard = Listening(request.stop)
+        self._heard = Listening(request)
         self._relays = False
         self._begun = False
         self._at = 0

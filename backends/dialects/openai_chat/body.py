@@ -68,3 +68,4 @@ class Body(msgspec.Struct):
     tool_choice: Any = None
     parallel_tool_calls: Any = None
     response_format: dict[str, Any] | None = None
+    reasoning_effort: Any = None

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from backends.dialects.openai_chat.shapes import as_json
-from backends.messages import ChatRequest
+from backends.messages import ChatRequest, Thinking
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TURNS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
@@ -19,6 +19,14 @@ NEWER, OLDER = "max_completion_tokens", "max_tokens"
 SALT = "cache_salt"
 """Names the cache that a prompt may be answered from. Whose that is, is not the client's to say."""
 
+EFFORT = "reasoning_effort"
+
+EFFORTS = ((4_096, "low"), (16_384, "medium"))
+"""Of who may think fewer tokens than that; whoever may think more makes a high effort."""
+
+Heeds = Literal["all", "words", "nothing"]
+"""What a server is told of how much is to be thought: a number of tokens, too, as the word that comes nearest; or nothing."""
+
 TRUE = msgspec.Raw(b"true")
 
 
@@ -27,6 +35,7 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
 
     limit_field: Literal["", "max_tokens", "max_completion_tokens"] = ""
     knows_developer: bool = True
+    thinks: Heeds = "words"
 
 
 def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
@@ -39,6 +48,8 @@ def upstream_body(request: ChatRequest, serves: str, habits: Habits) -> bytes:
         fields["stream_options"] = asking_usage(fields.get("stream_options"))
     if request.max_tokens is not None and (habits.limit_field or (NEWER in fields and OLDER in fields)):
         _one_limit(fields, request.max_tokens, habits)
+    if request.thinking is not None:
+        _tell_thinking(fields, request.thinking, habits.thinks)
     if not habits.knows_developer and any(message.role == "developer" for message in request.messages):
         fields["messages"] = _without_developer(fields["messages"])
     return msgspec.json.encode(fields)
@@ -71,6 +82,21 @@ def _one_limit(fields: dict[str, msgspec.Raw], limit: int, habits: Habits) -> No
         fields.pop(NEWER, None)
         fields.pop(OLDER, None)
         fields[name] = msgspec.Raw(b"%d" % limit)
+
+
+def _tell_thinking(fields: dict[str, msgspec.Raw], thinking: Thinking, heeds: Heeds) -> None:
+    if heeds == "nothing":
+        fields.pop(EFFORT, None)
+    elif heeds == "all" and thinking.tokens and not thinking.effort:
+        fields[EFFORT] = as_json(effort_of(thinking.tokens))
+
+
+def effort_of(tokens: int) -> str:
+    """
+    >>> effort_of(1_024), effort_of(10_000), effort_of(31_999)
+    ('low', 'medium', 'high')
+    """
+    return next((word for below, word in EFFORTS if tokens < below), "high")
 
 
 def _without_developer(messages: msgspec.Raw) -> msgspec.Raw:

@@ -10,7 +10,7 @@ import msgspec
 
 from backends.dialects.faults import RequestFault, decode_body
 from backends.dialects.openai_chat.body import Body, Part, Turn
-from backends.messages import ChatRequest, Message, Sampling, SamplingChoice, ToolChoice
+from backends.messages import ChatRequest, Message, Sampling, SamplingChoice, Thinking, ToolChoice
 
 _DECODER = msgspec.json.Decoder(Body)
 _SEED_MASK = (1 << 63) - 1
@@ -49,6 +49,7 @@ def read_chat(raw: bytes) -> ChatRequest:
         tool_choice="auto" if body.tool_choice is None else _tool_choice(body.tool_choice),
         parallel_tool_calls=body.parallel_tool_calls is not False,
         response_format=None if body.response_format is None else _response_format(body.response_format),
+        thinking=None if body.reasoning_effort is None else _thinking(body.reasoning_effort),
     )
 
 
@@ -134,6 +135,11 @@ def _response_format(value: dict[str, Any]) -> Mapping[str, Any]:
     if value["type"] == "json_schema" and not isinstance(schema, dict):
         raise RequestFault("response_format.json_schema is required.", "response_format.json_schema")
     return value
+
+
+def _thinking(effort: object) -> Thinking:
+    """What is no word is the upstream's to judge."""
+    return Thinking(effort=effort if isinstance(effort, str) else "other")
 
 
 def _sampling(body: Body) -> Sampling:

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from policies.catalogue import Device, Dialect, Drafter, KvPrecision, Precision, Watch
+from policies.catalogue import Device, Dialect, Drafter, KvPrecision, Precision, Thinks, Watch
 from policies.facts import Ability
 from policies.language.closed import Closed
 from policies.language.fields import Addresses, SecretText, TokenPrice, Tokens
@@ -170,6 +170,15 @@ class ModelEntry(Closed):
         description="Its abilities. Not stated: all of a chat that its dialect has for `at`, json_schema and logprobs for "
         "`run`, which can be given tools where its chat template takes them.",
         examples=[["tools"]],
+    )
+    thinking: Thinks | None = Field(
+        default=None,
+        description="What becomes of a client's word on how much is to be thought (`reasoning_effort`, `thinking`). "
+        "`tell`: its server is told, a number of tokens as the effort that comes nearest; `pass`: only what its dialect has "
+        "the very words for; `drop`: nothing is told; `refuse`: it is not asked such things. Not stated: `drop` for `run`, "
+        "`pass` for `dialect: anthropic`; else `tell` where `can` names reasoning, `drop` where it does not, `pass` "
+        "without `can`.",
+        examples=["drop"],
     )
     like: str | None = Field(
         default=None, description="Take every fact from this model, then change some.", examples=["large"]

@@ -386,9 +386,9 @@ BAD = [
         + "routes: [{use: large}]\n",
         [
             "3:30 models.price.pric is not a key here; keys here are:"
-            " at, run, worker, dialect, replicas, watch, events, serves, key, speaks, price, fits, can, like, head",
+            " at, run, worker, dialect, replicas, watch, events, serves, key, speaks, price, fits, can, thinking, like, head",
             "3:39 models.price.prise is not a key here; keys here are:"
-            " at, run, worker, dialect, replicas, watch, events, serves, key, speaks, price, fits, can, like, head",
+            " at, run, worker, dialect, replicas, watch, events, serves, key, speaks, price, fits, can, thinking, like, head",
         ],
     ),
     # sense

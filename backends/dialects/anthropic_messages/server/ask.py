@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from backends.dialects.anthropic_messages.server.fields import BY_NAME, no_words
+from backends.dialects.anthropic_messages.server.thoughtless import forget_thinking
 from backends.dialects.anthropic_messages.words import DIALECT
 from backends.dialects.faults import RequestFault
-from backends.dialects.openai_chat.forward import SALT
+from backends.dialects.openai_chat.forward import EFFORT, SALT
 from backends.messages import Asks, ChatRequest, Unmapped
 
 BARE: Mapping[Asks, str] = MappingProxyType({"completions": "prompt", "embeddings": "input"})
@@ -19,6 +20,8 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TURNS = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _BLOCKS = msgspec.json.Decoder(list[msgspec.Raw])
 THINKING = b'"thinking"'
+ASKS_TO_THINK = ("thinking", EFFORT)
+"""Fields of Chat Completions."""
 
 
 class _Thought(msgspec.Struct):
@@ -29,21 +32,24 @@ class _Thought(msgspec.Struct):
 _THOUGHT = msgspec.json.Decoder(_Thought)
 
 
-def asked_of(request: ChatRequest, serves: str, output_tokens: int) -> bytes:
-    """`serves` is the server's name for the model, `output_tokens` its limit where the client states none.
+def asked_of(request: ChatRequest, serves: str, output_tokens: int, *, thinks: bool = True) -> bytes:
+    """`serves` is the server's name for the model, `output_tokens` its limit where the client states none. Unless it `thinks`,
+    it is not told how much it should.
 
     Raises RequestFault.
     """
     native = request.native
     if native is not None and native.dialect == DIALECT:
-        return with_model(native.body, serves)
-    return msgspec.json.encode({"model": serves, **mapped(request, output_tokens)})
+        return with_model(native.body, serves, thinks=thinks)
+    return msgspec.json.encode({"model": serves, **mapped(request, output_tokens, thinks=thinks)})
 
 
-def with_model(body: bytes, serves: str) -> bytes:
+def with_model(body: bytes, serves: str, *, thinks: bool = True) -> bytes:
     """Every other field as it was written, but the one that is not the client's to say, and thoughts that nobody signed."""
     fields = _FIELDS.decode(body)
     fields.pop(SALT, None)
+    if not thinks:
+        forget_thinking(fields)
     if THINKING in body:
         fields["messages"] = _signed(fields["messages"])
     return msgspec.json.encode({**fields, "model": serves})
@@ -73,7 +79,7 @@ def _is_unsigned(block: msgspec.Raw) -> bool:
     return thought.type == "thinking" and not thought.signature
 
 
-def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:
+def mapped(request: ChatRequest, output_tokens: int, *, thinks: bool = True) -> dict[str, Any]:
     """Raises RequestFault."""
     if request.asks in BARE:
         raise no_words(BARE[request.asks])
@@ -81,7 +87,7 @@ def mapped(request: ChatRequest, output_tokens: int) -> dict[str, Any]:
         raise RequestFault(request.unmapped.message, request.unmapped.param)
     made: dict[str, Any] = {}
     for name, raw in _FIELDS.decode(request.raw).items():
-        if bytes(raw) == b"null":
+        if bytes(raw) == b"null" or (name in ASKS_TO_THINK and not thinks):
             continue
         if name not in BY_NAME:
             raise no_words(name)

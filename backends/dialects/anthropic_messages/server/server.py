@@ -29,13 +29,22 @@ class _Measured(msgspec.Struct):
 
 class MessagesServer:
     """`model` is the name that answers carry, `serves` the server's own, `output_tokens` the limit of a request that states
-    none: the dialect demands one."""
+    none: the dialect demands one. Unless it `thinks`, it is not told how much it should."""
 
-    def __init__(self, model: str, serves: str, output_tokens: int, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        model: str,
+        serves: str,
+        output_tokens: int,
+        now: Callable[[], float] = time.time,
+        *,
+        thinks: bool = True,
+    ) -> None:
         self._model = model
         self._serves = serves
         self._output_tokens = output_tokens
         self._now = now
+        self._thinks = thinks
 
     def page(self, request: ChatRequest) -> tuple[str, Mapping[str, str]]:
         """The version and the betas that the client speaks are part of what it says."""
@@ -50,7 +59,7 @@ class MessagesServer:
         return {"anthropic-version": VERSION, **key}
 
     def body(self, request: ChatRequest) -> bytes:
-        return asked_of(request, self._serves, self._output_tokens)
+        return asked_of(request, self._serves, self._output_tokens, thinks=self._thinks)
 
     def reader(self, request: ChatRequest) -> MessagesRelay | MessagesAsChunks:
         if _is_native(request):
