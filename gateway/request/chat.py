@@ -117,7 +117,7 @@ class ChatEndpoint:
             finally:
                 await owner.aclose()
         except asyncio.CancelledError:
-            if client.left or not out.begun:
+            if client.left or not out.is_open:
                 raise
             visit.books.failed(cut_short(), begun=True)
             await out.fail(cut_short())
@@ -209,7 +209,7 @@ class ChatEndpoint:
     async def _apologise(self, visit: Visit) -> None:
         """A fault of ours: the client learns the request's id, the process's log has the rest."""
         error = Internal(f"Something broke here. Give this id to the operator: {visit.books.request_id}.")
-        begun = visit.books.ttft_ms is not None
+        begun = visit.client.begun
         visit.books.failed(error, begun=begun)
         if not begun:
             await self._tell(visit, error)

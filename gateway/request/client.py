@@ -22,6 +22,11 @@ class Client(Protocol):
         ...
 
     @property
+    def begun(self) -> bool:
+        """The head of the answer has left, or leaves with the first of it."""
+        ...
+
+    @property
     def has_room(self) -> bool:
         """False while the client reads more slowly than it is written to."""
         ...

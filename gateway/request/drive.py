@@ -17,6 +17,7 @@ from gateway.request.faults import from_reject, from_upstream, telling
 from gateway.request.hedging.race import Race
 from gateway.request.job import Drive
 from gateway.request.settle import Tally
+from gateway.request.told import told_early
 from gateway.request.trial import Trial, closed
 from policies.advance import Outcome, Progress, advance, begin
 from policies.decision import Call, Reject
@@ -43,11 +44,11 @@ async def drive(job: Drive) -> None:
         await send_kept(progress.second_best, job)
     elif outcome.failed is not None:
         call, error = telling(job.failures, time.time())
-        await tell(job, from_upstream(error, call.model, begun=job.out.begun))
+        await tell(job, from_upstream(error, call.model, begun=job.out.is_open))
 
 
 async def tell(job: Drive, error: RouterError) -> None:
-    if not job.out.begun:
+    if not job.out.is_open:
         raise error
     job.books.failed(error, begun=True)
     await job.out.fail(error)
@@ -134,6 +135,7 @@ async def held_back(trial: Trial, progress: Progress, job: Drive, cascade: Casca
         trial.second, job.head_start = second_opinion(hold, job), head_start(hold, job, cascade)
         announce = partial(job.announce, call, trial.prepared)
         trial.held = cascade.holding(call, hold, announce, trial.second, job.head_start)
+        job.out.hold(told_early(job.books))
 
 
 def asking(trial: Trial, job: Drive) -> Awaitable[Answer]:

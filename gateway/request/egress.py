@@ -1,7 +1,8 @@
 """Step 9: what the client gets of an answer. Nothing leaves before the first content, and nothing after the end.
 
-Until the first content leaves, an attempt can be replaced by another without a trace. What arrived together leaves together;
-events that do not speak wait for the next that does, so the end of a stream is one write too.
+Until the first content leaves, an attempt can be replaced by another without a trace; of an answer that is held back the head
+may leave before it, with a comment, so that no proxy gives up. What arrived together leaves together; events that do not speak
+wait for the next that does, so the end of a stream is one write too.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import msgspec
 
 from backends.dialects.dialect import Dialect, StreamWriter, WholeWriter
 from backends.messages import ChatRequest, Delta, Event, ToolCall, Whole, Wire
+from backends.sse import KEEP_ALIVE
 from gateway.errors import Left, RouterError
 from gateway.request.client import Client
 from gateway.request.reply import JSON, error_facts
@@ -39,13 +41,23 @@ def speaks(event: Event) -> bool:
 
 
 class Egress(Protocol):
-    """The client's side of an answer. `begun_at`, of `time.perf_counter`: its head has left, with status 200."""
+    """The client's side of an answer. `begun_at`, of `time.perf_counter`: the first of it has left."""
 
     @property
     def begun_at(self) -> float | None: ...
 
     @property
     def begun(self) -> bool: ...
+
+    @property
+    def is_open(self) -> bool:
+        """Its head has left, with status 200."""
+        ...
+
+    def hold(self, headers: Mapping[str, str]) -> None:
+        """What is said may be kept back for long. Where that is longer than a client should hear nothing, the head leaves with
+        `headers`, which do not say who answers."""
+        ...
 
     def attempt(self, call: Call, headers: Mapping[str, str], prompt_tokens: int = 0) -> None:
         """A new attempt, whose head would carry `headers`. What an earlier one said is forgotten. `prompt_tokens` is what
@@ -68,7 +80,7 @@ class Egress(Protocol):
         ...
 
     async def fail(self, error: RouterError) -> None:
-        """End a begun answer with an error that does not look like success. Raises Left when nobody reads it."""
+        """End an open answer with an error that does not look like success. Raises Left when nobody reads it."""
         ...
 
     def close(self) -> None: ...
@@ -88,6 +100,7 @@ class StreamEgress:
         self._created = int(time.time())
         self._renderer: StreamWriter | None = None
         self._headers: Mapping[str, str] = {}
+        self._early: Mapping[str, str] = {}
         self._held: list[bytes] = []
         self._last_at = 0.0
         self._pulse: asyncio.TimerHandle | None = None
@@ -96,6 +109,16 @@ class StreamEgress:
     @property
     def begun(self) -> bool:
         return self.begun_at is not None
+
+    @property
+    def is_open(self) -> bool:
+        return self._client.begun
+
+    def hold(self, headers: Mapping[str, str]) -> None:
+        if self._pulse is None:
+            self._early = {**STREAM_HEADERS, **self._dialect.headers(self._request_id), **headers}
+            self._last_at = time.monotonic()
+            self._beat_in(self._silence_s)
 
     @property
     def has_room(self) -> bool:
@@ -152,17 +175,28 @@ class StreamEgress:
 
     def _begin(self) -> None:
         self.begun_at = time.perf_counter()
-        self._client.begin(200, self._headers)
-        self._pulse = asyncio.get_running_loop().call_later(self._silence_s, self._beat)
+        if not self._client.begun:
+            self._client.begin(200, self._headers)
+        if self._pulse is None:
+            self._beat_in(self._silence_s)
+
+    def _beat_in(self, left_s: float) -> None:
+        self._pulse = asyncio.get_running_loop().call_later(left_s, self._beat)
 
     def _beat(self) -> None:
-        """Every write is whole events, so a sign of life may stand between any two."""
         left_s = self._silence_s - (time.monotonic() - self._last_at)
         if left_s <= 0:
             left_s, self._last_at = self._silence_s, time.monotonic()
             if self._client.has_room:
-                self._client.write(self._dialect.keep_alive)
-        self._pulse = asyncio.get_running_loop().call_later(left_s, self._beat)
+                self._show_life()
+        self._beat_in(left_s)
+
+    def _show_life(self) -> None:
+        """Every write is whole events, so a sign of life may stand between any two. Before the first event it is a comment in
+        each dialect: an event would be of an answer that has not begun."""
+        if not self._client.begun:
+            self._client.begin(200, self._early)
+        self._client.write(self._dialect.keep_alive if self.begun else KEEP_ALIVE)
 
     def _end(self, last: bytes) -> None:
         if self.begun_at is None:
@@ -186,6 +220,13 @@ class WholeEgress(msgspec.Struct, eq=False):
     @property
     def begun(self) -> bool:
         return self.begun_at is not None
+
+    @property
+    def is_open(self) -> bool:
+        return self.begun
+
+    def hold(self, headers: Mapping[str, str]) -> None:
+        """In one piece there is no sign of life."""
 
     @property
     def has_room(self) -> bool:

@@ -179,7 +179,9 @@ class Books(msgspec.Struct):
         """`begun`: the head had left, so the client saw 200."""
         self.error_code = error.code or error.type
         if not begun:
-            self.status, self.answered_by = error.status, None
+            self.status = error.status
+        if self.ttft_ms is None:
+            self.answered_by = None
         self.end = "error" if self.attempts or error.status >= 500 else "rejected"
 
     def client_left(self) -> None:

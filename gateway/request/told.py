@@ -22,6 +22,9 @@ LONGEST_REASON = 512
 """Characters of a reason in a header; the log has all of it."""
 
 
+_WHOEVER_ANSWERS = frozenset((REQUEST_ID, "x-turnout-route", "x-turnout-policy", "x-turnout-experiment"))
+
+
 def told(books: Books) -> Headers:
     """Everything that is known by now: before a decision the id alone, before an attempt no model."""
     headers, decision = {REQUEST_ID: books.request_id}, books.decision
@@ -39,6 +42,11 @@ def told(books: Books) -> Headers:
             headers["x-turnout-candidates"] = candidates_of(decision)[:LONGEST_CANDIDATES]
     text = "".join(headers.values())
     return headers if text.isascii() and text.isprintable() else safe_headers(headers)
+
+
+def told_early(books: Books) -> Headers:
+    """The same where it is not known yet who answers."""
+    return {name: value for name, value in told(books).items() if name in _WHOEVER_ANSWERS}
 
 
 def variants_of(decision: Decision) -> str:

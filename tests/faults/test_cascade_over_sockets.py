@@ -245,3 +245,76 @@ def message_texts(response: httpx.Response) -> list[str]:
         return [block["text"] for block in response.json()["content"]]
     events = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
     return [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]
+
+
+WAYS_TO_ASK: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}]},
+    "/v1/completions": {"prompt": "hi"},
+    "/v1/responses": {"input": "hi"},
+    "/v1/messages": {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 64},
+}
+SOON = {"limits": {"silence_s": 0.03}}
+
+
+async def bytes_and_head(world: Town, path: str, *, until: bytes, then: asyncio.Event) -> tuple[bytes, httpx.Response]:
+    """All that a stream says; `then` is set once it has said `until`."""
+    body, said = {"model": "auto", "stream": True, **WAYS_TO_ASK[path]}, b""
+    async with (
+        httpx.AsyncClient(timeout=10) as client,
+        client.stream("POST", f"{world.gateway.base}{path}", json=body) as response,
+    ):
+        async for part in response.aiter_bytes():
+            said += part
+            if until in said:
+                then.set()
+    return said, response
+
+
+@pytest.mark.parametrize("path", WAYS_TO_ASK)
+@pytest.mark.parametrize("slow", ["small", "large"])
+async def test_who_waits_for_a_held_answer_is_shown_life_and_then_hears_one_voice(
+    tmp_path: Path, path: str, slow: str
+) -> None:
+    """Whichever of the two takes its time."""
+    go_on = asyncio.Event()
+    late = Until(go_on)
+    small = sse_reply(*([late] if slow == "small" else []), text_chunk(REFUSES), finish_chunk(), DONE)
+    large = sse_reply(*([late] if slow == "large" else []), text_chunk("Of course"), finish_chunk(), DONE)
+    async with town(tmp_path, small, large, **SOON) as world:
+        said, response = await bytes_and_head(world, path, until=b": keep-alive\n\n", then=go_on)
+
+    assert said.startswith(b": keep-alive\n\n")
+    assert b"Of course" in said
+    assert b"sorry" not in said
+    assert b'"model":"large"' in said.replace(b'": "', b'":"')
+    assert "x-turnout-model" not in response.headers
+    assert response.headers["x-turnout-route"]
+
+
+@pytest.mark.parametrize("path", WAYS_TO_ASK)
+async def test_what_fails_after_a_sign_of_life_fails_in_words_and_never_looks_like_success(
+    tmp_path: Path, path: str
+) -> None:
+    """The head told 200 already, so the error is in the stream; the books tell it as what it is."""
+    go_on = asyncio.Event()
+    broken = sse_reply(Until(go_on), Cut.RESET)
+    async with town(tmp_path, broken, broken, **SOON) as world:
+        said, response = await bytes_and_head(world, path, until=b": keep-alive\n\n", then=go_on)
+
+    assert response.status_code == 200
+    assert b'"error"' in said
+    assert b"end_turn" not in said
+    assert b"response.completed" not in said
+    assert b'"finish_reason":"stop"' not in said
+
+
+async def test_a_client_that_leaves_after_a_sign_of_life_leaves_nothing_behind(tmp_path: Path) -> None:
+    never = sse_reply(Until(asyncio.Event()))
+    async with town(tmp_path, never, chat_either("no"), **SOON) as world:
+        body = {"model": "auto", "stream": True, **WAYS_TO_ASK["/v1/chat/completions"]}
+        async with (
+            httpx.AsyncClient(timeout=10) as client,
+            client.stream("POST", f"{world.gateway.base}/v1/chat/completions", json=body) as response,
+        ):
+            assert await anext(response.aiter_bytes()) == b": keep-alive\n\n"
+        await asyncio.wait_for(world.small.last.closed.wait(), 5)

@@ -115,6 +115,7 @@ class Client:
     status: int = 0
     ends: int = 0
     reads: bool = True
+    begun: bool = False
     whole_body: bytes | None = None
 
     @property
@@ -133,7 +134,7 @@ class Client:
         self.write(body, more=False)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        self.status, self.headers = status, dict(headers)
+        self.begun, self.status, self.headers = True, status, dict(headers)
 
     def write(self, data: bytes, *, more: bool = True) -> None:
         self.pieces.append((loop_time(), data))

@@ -9,6 +9,7 @@ from backends.dialects.anthropic_messages.dialect import AnthropicMessages
 from backends.dialects.dialect import Dialect
 from backends.dialects.openai_chat.dialect import OpenAIChat
 from backends.messages import ChatRequest, Delta, Event, Finish, Message, Usage, Wire
+from backends.sse import KEEP_ALIVE
 from gateway.errors import Disconnected
 from gateway.request.egress import Egress, StreamEgress, WholeEgress, speaks
 from policies.decision import Call
@@ -28,8 +29,10 @@ class Client:
         self.pieces: list[bytes] = []
         self.ends = 0
         self.has_room = True
+        self.begun = False
         self.whole_body: bytes | None = None
         self.was_kept_alive_twice = asyncio.Event()
+        self.showed_life_twice = asyncio.Event()
 
     async def room(self) -> None:
         """There always is."""
@@ -42,13 +45,16 @@ class Client:
         self.write(body, more=False)
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        self.headers = dict(headers)
+        assert not self.begun
+        self.begun, self.headers = True, dict(headers)
 
     def write(self, data: bytes, *, more: bool = True) -> None:
         self.pieces.append(data)
         self.ends += not more
         if sum(self.body.count(dialect.keep_alive) for dialect in DIALECTS) == 2:
             self.was_kept_alive_twice.set()
+        if self.body.count(KEEP_ALIVE) == 2:
+            self.showed_life_twice.set()
 
     @property
     def body(self) -> bytes:
@@ -140,6 +146,50 @@ async def test_a_sign_of_life_is_sent_in_a_long_silence_and_none_after_the_end(
 
     assert len(client.pieces) == ended
     assert client.body.count(dialect.keep_alive) >= 2
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_held_answer_shows_life_ahead_of_who_answers(client: Client, dialect: Dialect) -> None:
+    """Before its first event a comment, in each dialect; the head of whoever was announced does not come after it."""
+    stream = StreamEgress(dialect, client, ASKED, "id", silence_s=0.02)
+    stream.hold({"x-turnout-route": "r"})
+    stream.attempt(FIRST, {"x-turnout-model": "small"})
+
+    await asyncio.wait_for(client.showed_life_twice.wait(), 5)
+    assert (stream.is_open, stream.begun) == (True, False)
+    assert client.body == KEEP_ALIVE * client.body.count(KEEP_ALIVE)
+    stream.attempt(SECOND, {"x-turnout-model": "large"})
+    take(stream, Delta("hello"))
+    stream.finish()
+
+    assert client.headers["x-turnout-route"] == "r"
+    assert "x-turnout-model" not in client.headers
+    assert b"hello" in client.body
+    assert b'"model":"large"' in client.body
+    assert client.ends == 1
+
+
+async def test_an_answer_that_is_soon_there_has_the_head_of_who_answers(client: Client) -> None:
+    stream = StreamEgress(OpenAIChat(), client, ASKED, "id", silence_s=60)
+    stream.hold({"x-turnout-route": "r"})
+    stream.attempt(FIRST, {"x-turnout-model": "small"})
+    take(stream, Delta("hello"))
+    stream.finish()
+
+    assert client.headers["x-turnout-model"] == "small"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_held_answer_that_fails_after_a_sign_of_life_ends_in_words(client: Client, dialect: Dialect) -> None:
+    stream = StreamEgress(dialect, client, ASKED, "id", silence_s=0.02)
+    stream.hold({})
+    stream.attempt(FIRST, {})
+    await asyncio.wait_for(client.showed_life_twice.wait(), 5)
+
+    await stream.fail(Disconnected("the upstream went away"))
+
+    assert client.body.count(b'"error":') == 1
+    assert client.ends == 1
 
 
 async def test_a_whole_answer_leaves_at_once(client: Client) -> None:
