@@ -60,11 +60,6 @@ class BatchStats:
     accepted: int = 0
     draft_speedup: float = 1.0
 
-    @property
-    def acceptance_rate(self) -> float:
-        """Draft tokens kept of those proposed; 0 when none was."""
-        return self.accepted / self.proposed if self.proposed else 0.0
-
 
 class Batch:
     """`revision` names the weights: prefixes are shared only within one revision and one salt."""

@@ -29,11 +29,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Metadata by key, tensors by the file's own names, and the offset at which tensor data begins."""
+    """Metadata by key, and tensors by the file's own names."""
 
     metadata: dict[str, object]
     tensors: dict[str, Entry]
-    data_start: int
 
 
 class _Cursor:
@@ -136,7 +135,7 @@ def _with_tensors(cursor: _Cursor, metadata: dict[str, object], count: int) -> H
                 f"{cursor.origin}: {name} ends at byte {entry.start + entry.size}, "
                 f"the file has {len(cursor.data)}; download it again"
             )
-    return Header(metadata, tensors, start)
+    return Header(metadata, tensors)
 
 
 def _described(cursor: _Cursor) -> tuple[str, Callable[[int], Entry]]:
