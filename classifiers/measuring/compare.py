@@ -1,5 +1,6 @@
 """Two artefacts on the same prompts: is one better, or is it luck? By a bootstrap that resamples both alike."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -9,48 +10,68 @@ from classifiers import artefact
 from classifiers.embedding.store import EmbedStore, Progress, open_store
 from classifiers.heads.inputs import Floats
 from classifiers.measuring import metrics
+from classifiers.measuring.baselines import length
+from classifiers.measuring.curves import Curves, curves
 from classifiers.measuring.measure import qualities_of
-from classifiers.measuring.report import Report
-from classifiers.measuring.routed import Interval
+from classifiers.measuring.pictures import Picture, both
+from classifiers.measuring.report import Report, shown
+from classifiers.measuring.routed import Interval, interval
 from classifiers.measuring.score import chances, gain
 from classifiers.outcomes.own import Outcomes, first_and_last, read_outcomes
 
 COLUMNS = ("measure", "first", "second", "difference", "95 %", "better")
 
 
+FORMS = {"first": "{:.4f}", "second": "{:.4f}", "difference": "{:+.4f}", "95 %": "{:+.4f}"}
+
+
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One measure of both; `difference` is second minus first, its interval a paired bootstrap over prompts."""
+    """One measure of both; `difference` is second minus first, its interval a paired bootstrap over prompts, None where no draw
+    had anything to gain."""
 
     first: float
     second: float
     difference: float
-    interval_95: Interval
+    interval_95: Interval | None
     more_is_better: bool
 
     def verdict(self) -> str:
-        """ "first" or "second", or "neither" where the interval holds zero."""
-        low, high = self.interval_95
+        """ "first" or "second", or "neither" where the interval holds zero or is not known."""
+        low, high = self.interval_95 or (0.0, 0.0)
         if low <= 0 <= high:
             return "neither"
         return "second" if (low > 0) == self.more_is_better else "first"
 
+    def told(self, name: str) -> str:
+        """In one line, as a picture's title has it."""
+        return f"second minus first, {name}: {self.difference:+.4f} (95 %: {shown(self.interval_95, '{:+.4f}')})"
+
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """Both artefacts by digest, and each measure by name."""
+    """Both artefacts by digest, and each measure by name; `curves` of "first" and "second" are what `--plots` draws."""
 
     first: str
     second: str
     prompts: int
     measures: dict[str, Difference]
+    curves: Mapping[str, Curves]
 
     def report(self) -> Report:
         """As a table for reading."""
         rows = tuple(
-            (name, f"{found.first:.4f}", f"{found.second:.4f}", f"{found.difference:+.4f}",
-             f"{found.interval_95[0]:+.4f} to {found.interval_95[1]:+.4f}", found.verdict())
+            (name, found.first, found.second, found.difference, found.interval_95, found.verdict())
             for name, found in self.measures.items()
-        )  # fmt: skip
-        return Report(title=f"{self.first} and {self.second} on {self.prompts} prompts", columns=COLUMNS, rows=rows)
+        )
+        title = f"{self.first} and {self.second} on {self.prompts} prompts"
+        return Report(title=title, columns=COLUMNS, rows=rows, forms=FORMS)
+
+    def pictures(self) -> Iterator[Picture]:
+        """Reliability and deferral of both, each with what the difference comes to."""
+        titles = {
+            "reliability": self.measures["brier_small"].told("Brier of P(small)"),
+            "deferral": self.measures["apgr"].told("APGR"),
+        }
+        return both(self.curves["first"], self.curves["second"], titles)
 
 
 def compare(
@@ -74,7 +95,10 @@ def compare(
         name: _difference(one, other, name, draws, more_is_better=name == "apgr")
         for name in ("apgr", "cpt50", "cpt80", "brier_small")
     }
-    return Compared(first=one.name, second=other.name, prompts=len(outcomes), measures=measures)
+    return Compared(
+        first=one.name, second=other.name, prompts=len(outcomes), measures=measures,
+        curves={"first": one.curves, "second": other.curves},
+    )  # fmt: skip
 
 
 class _Scored(msgspec.Struct, frozen=True):
@@ -83,6 +107,7 @@ class _Scored(msgspec.Struct, frozen=True):
     p_small: Floats
     small: Floats
     large: Floats
+    curves: Curves
 
     def has_gap(self, rows: metrics.Rows) -> bool:
         return bool(self.large[rows].mean() > self.small[rows].mean())
@@ -101,9 +126,9 @@ def _scored(folder: Path, outcomes: Outcomes, data: Path, store: EmbedStore) -> 
     models = opened.manifest.heads
     quality, p_good = qualities_of(outcomes, models, data), chances(opened, outcomes.prompts.texts, store)
     small, large = first_and_last(models)
-    return _Scored(
-        opened.manifest.digest[:12], gain(p_good, models), p_good[:, small], quality[:, small], quality[:, large]
-    )
+    order = gain(p_good, models)
+    drawn = curves({"turnout": order, "length": length(outcomes.prompts.texts)}, p_good, quality, models)
+    return _Scored(opened.manifest.digest[:12], order, p_good[:, small], quality[:, small], quality[:, large], drawn)
 
 
 def _difference(
@@ -112,8 +137,7 @@ def _difference(
     every = np.arange(len(one.order))
     first, second = one.measure(name, every), other.measure(name, every)
     spread = [other.measure(name, rows) - one.measure(name, rows) for rows in draws]
-    low, high = np.percentile(spread, [2.5, 97.5]) if spread else (float("nan"), float("nan"))
     return Difference(
-        first=first, second=second, difference=second - first, interval_95=(float(low), float(high)),
+        first=first, second=second, difference=second - first, interval_95=interval(spread) if spread else None,
         more_is_better=more_is_better,
     )  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 
 from classifiers.heads.inputs import Floats
 from classifiers.measuring import metrics
+from classifiers.outcomes.own import first_and_last
 
 POINTS = 41
 _BINS = 10
@@ -27,11 +28,30 @@ class Reliability(msgspec.Struct, frozen=True):
     prompts: tuple[int, ...]
 
 
-class Curves(msgspec.Struct, frozen=True):
-    """`deferral` by router, `reliability` by model."""
+class Curves(msgspec.Struct, frozen=True, kw_only=True):
+    """`deferral` by router, between the two models of `pair`; `reliability` by model, `before` the same on the scale of before.
+    `missing` says of a curve that can't be had why."""
 
-    deferral: Mapping[str, Deferral]
-    reliability: Mapping[str, Reliability]
+    deferral: Mapping[str, Deferral] = {}
+    reliability: Mapping[str, Reliability] = {}
+    before: Mapping[str, Reliability] = {}
+    pair: tuple[str, str] = ("small", "large")
+    missing: Mapping[str, str] = {}
+
+
+def curves(orders: Mapping[str, Floats], p_good: Floats, quality: Floats, models: Sequence[str]) -> Curves:
+    """Of routers that send prompts to the large model in these orders [n], highest first; `p_good`, `quality` [n, models]."""
+    first, last = first_and_last(models)
+    return Curves(
+        deferral={name: deferral(order, quality[:, first], quality[:, last]) for name, order in orders.items()},
+        reliability=reliabilities(p_good, quality, models),
+        pair=(models[first], models[last]),
+    )
+
+
+def reliabilities(p_good: Floats, quality: Floats, models: Sequence[str]) -> Mapping[str, Reliability]:
+    """By model; both arrays are [n, models]."""
+    return {model: reliability(p_good[:, at], quality[:, at]) for at, model in enumerate(models)}
 
 
 def deferral(score: Floats, q_small: Floats, q_large: Floats) -> Deferral:

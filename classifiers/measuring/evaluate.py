@@ -1,8 +1,9 @@
 """Measures the recipe on published outcomes, beside every baseline: in distribution, across benchmarks, as shipped."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 from classifiers import artefact
 from classifiers.embedding.store import EmbedStore, Progress, open_store
 from classifiers.heads.blend import Blend
-from classifiers.heads.inputs import read_inputs
+from classifiers.heads.inputs import PAIR, read_inputs
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import BASELINES
-from classifiers.measuring.report import Report
+from classifiers.measuring.curves import Curves, deferral, reliabilities
+from classifiers.measuring.report import Cell, Report
 from classifiers.outcomes import data, pool
 from classifiers.outcomes.data import Examples, same_question
 from classifiers.outcomes.splits import SPLITS, Fold
@@ -24,6 +26,8 @@ Floats = NDArray[np.float64]
 
 DEFAULT_SPLITS = ("mmlu-few1531", "mmlu-cv5", "gsm8k-cv5", "mix-mistral-cv5")
 COLUMNS = ("measured on", "router", "prompts", "quality at 40 % large", "APGR", "95 %", "CPT50", "CPT80", "ECE small")
+
+_OURS, _ALWAYS = "turnout", "always"
 
 TRANSFERS: Mapping[str, tuple[Callable[[Path], Examples], Callable[[Path], Examples]]] = {
     "mmlu → gsm8k": (data.mmlu, data.gsm8k),
@@ -36,10 +40,24 @@ TRANSFERS: Mapping[str, tuple[Callable[[Path], Examples], Callable[[Path], Examp
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One router on one set of prompts. `score` orders prompts; `p_small` is P(small answers well), or None."""
+    """One router on one set of prompts. `score` orders prompts; `p_good` [n, 2] are the chances of small and large, or None."""
 
     score: Floats
-    p_small: Floats | None
+    p_good: Floats | None = None
+
+
+class Published(Report, frozen=True, kw_only=True):
+    """A table over all sets of prompts; `curves` by set."""
+
+    curves: Mapping[str, Curves]
+
+
+class _Set(NamedTuple):
+    """All routers on one set of prompts, ours first."""
+
+    name: str
+    test: Examples
+    routers: Mapping[str, Measured]
 
 
 def evaluate(
@@ -53,7 +71,7 @@ def evaluate(
     threads: int = 2,
     resamples: int = 100,
     progress: Progress | None = None,
-) -> Report:
+) -> Published:
     """One row per router and set of prompts. The recipe is trained anew on each split; `shipped` only meets MT-Bench.
 
     `splits` are names of SPLITS, `transfers` of TRANSFERS; `resamples` bootstraps give the interval. Raises DataMissing,
@@ -61,30 +79,34 @@ def evaluate(
     """
     data.require(data_dir)
     store = open_store(cache_dir, embedder, threads, progress)
-    rows: list[tuple[str, ...]] = []
-    for name in splits:
-        rows += _table(name, SPLITS[name](data_dir), store, resamples)
+    found = [_anew(name, SPLITS[name](data_dir), store) for name in splits]
     for name in transfers:
         source, target = TRANSFERS[name]
-        rows += _table(name, (_transfer(source(data_dir), target(data_dir)),), store, resamples)
-    rows += _as_shipped(shipped or artefact.SHIPPED, data.mtbench(data_dir), store, resamples)
-    return Report(title="routing quality", columns=COLUMNS, rows=tuple(rows))
+        found.append(_anew(name, (_transfer(source(data_dir), target(data_dir)),), store))
+    found.append(_as_shipped(shipped or artefact.SHIPPED, data.mtbench(data_dir), store))
+    return Published(
+        title="routing quality", columns=COLUMNS,
+        rows=tuple(_row(one, router, resamples) for one in found for router in one.routers),
+        curves={one.name: _curves(one) for one in found},
+    )  # fmt: skip
 
 
-def _table(name: str, folds: Sequence[Fold], store: EmbedStore, resamples: int) -> Iterator[tuple[str, ...]]:
+def _anew(name: str, folds: Sequence[Fold], store: EmbedStore) -> _Set:
+    """The recipe, trained on each fold."""
     test = data.join([fold.test for fold in folds])
     ours = [_p_good(_learned(fold.train, store), fold.test, store) for fold in folds]
-    yield _row(name, "turnout", test, _pooled(ours), resamples)
-    for baseline, order in BASELINES.items():
-        scores = [metrics.ranks(order(fold.test.texts)) / len(fold.test) for fold in folds]
-        yield _row(name, baseline, test, Measured(np.concatenate(scores), None), resamples)
+    others = {
+        baseline: Measured(np.concatenate([metrics.ranks(order(fold.test.texts)) / len(fold.test) for fold in folds]))
+        for baseline, order in BASELINES.items()
+    }
+    return _Set(name, test, {_OURS: _pooled(ours), **others})
 
 
-def _as_shipped(folder: Path, test: Examples, store: EmbedStore, resamples: int) -> Iterator[tuple[str, ...]]:
+def _as_shipped(folder: Path, test: Examples, store: EmbedStore) -> _Set:
     p_good = _p_good(artefact.load(folder).blend, test, store)
-    yield _row("mt-bench", "turnout, as shipped", test, Measured(p_good[:, 1] - p_good[:, 0], None), resamples)
-    for baseline, order in BASELINES.items():
-        yield _row("mt-bench", baseline, test, Measured(order(test.texts), None), resamples)
+    ours = Measured(p_good[:, 1] - p_good[:, 0])  # MT-Bench has grades, no chances of being right
+    others = {baseline: Measured(order(test.texts)) for baseline, order in BASELINES.items()}
+    return _Set("mt-bench", test, {f"{_OURS}, as shipped": ours, **others})
 
 
 def _learned(train: Examples, store: EmbedStore) -> Blend:
@@ -98,7 +120,7 @@ def _p_good(blend: Blend, test: Examples, store: EmbedStore) -> Floats:
 def _pooled(folds: Sequence[Floats]) -> Measured:
     """Scores of separately trained folds side by side: each as its rank within its fold, for their scales differ."""
     gains = [metrics.ranks(p_good[:, 1] - p_good[:, 0]) / len(p_good) for p_good in folds]
-    return Measured(np.concatenate(gains), np.concatenate([p_good[:, 0] for p_good in folds]))
+    return Measured(np.concatenate(gains), np.concatenate(folds))
 
 
 def _transfer(source: Examples, target: Examples) -> Fold:
@@ -107,16 +129,29 @@ def _transfer(source: Examples, target: Examples) -> Fold:
     return Fold(source.take(keep), target)
 
 
-def _row(name: str, router: str, test: Examples, measured: Measured, resamples: int) -> tuple[str, ...]:
-    if router.startswith("always"):
+def _row(found: _Set, router: str, resamples: int) -> tuple[Cell, ...]:
+    test, measured = found.test, found.routers[router]
+    if router.startswith(_ALWAYS):
         quality = test.q_small if router == "always small" else test.q_large
-        return (name, router, str(len(test)), f"{quality.mean():.3f}", "–", "–", "–", "–", "–")
+        return (found.name, router, len(test), float(quality.mean()), *(None,) * 5)
     outcome = (measured.score, test.q_small, test.q_large)
     curve = metrics.deferral_curve(*outcome)
-    low, high = metrics.apgr_interval(*outcome, resamples=resamples, seed=0)
-    ece = "–" if measured.p_small is None else f"{metrics.ece(measured.p_small, test.q_small):.3f}"
+    ece = None if measured.p_good is None else metrics.ece(measured.p_good[:, 0], test.q_small)
     return (
-        name, router, str(len(test)), f"{np.interp(0.4, curve.share, curve.quality):.3f}",
-        f"{metrics.apgr(*outcome):.3f}", f"{low:.3f}–{high:.3f}",
-        f"{metrics.cpt(*outcome, 0.5):.3f}", f"{metrics.cpt(*outcome, 0.8):.3f}", ece,
+        found.name, router, len(test), float(np.interp(0.4, curve.share, curve.quality)),
+        metrics.apgr(*outcome), metrics.apgr_interval(*outcome, resamples=resamples, seed=0),
+        metrics.cpt(*outcome, 0.5), metrics.cpt(*outcome, 0.8), ece,
     )  # fmt: skip
+
+
+def _curves(found: _Set) -> Curves:
+    test, (ours, *_) = found.test, found.routers.values()
+    routers = {
+        router.removesuffix(", as shipped"): deferral(measured.score, test.q_small, test.q_large)
+        for router, measured in found.routers.items()
+        if not router.startswith(_ALWAYS)
+    }
+    if ours.p_good is None:
+        return Curves(deferral=routers, missing={"reliability": f"{found.name} has grades, which are no chances"})
+    quality = np.stack([test.q_small, test.q_large], axis=1)
+    return Curves(deferral=routers, reliability=reliabilities(ours.p_good, quality, PAIR))

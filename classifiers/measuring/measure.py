@@ -11,8 +11,8 @@ from classifiers.embedding.store import Progress, open_store
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import BASELINES
-from classifiers.measuring.curves import Curves, deferral, reliability
-from classifiers.measuring.report import Report
+from classifiers.measuring.curves import Curves, curves
+from classifiers.measuring.report import Cell, Report
 from classifiers.measuring.routed import Interval, Router, constant, interval, resampled, routed
 from classifiers.measuring.score import as_served, gain, known_inputs
 from classifiers.measuring.tiered import Tiered, gains_of, measure_tiered
@@ -104,12 +104,11 @@ def measure(
         name: constant(_ALWAYS[name], *pair, draws) if order is None else routed(order, *pair, draws)
         for name, order in orders.items()
     }
-    believable = {model: (p_good[:, at], quality[:, at]) for at, model in enumerate(opened.manifest.heads)}
-    believed = {model: _chances(*of_model, draws) for model, of_model in believable.items()}
+    believed = {model: _chances(p_good[:, at], quality[:, at], draws) for at, model in enumerate(opened.manifest.heads)}
     return Measured(
         artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=coverage(opened, texts, inputs),
         familiar_level=promised(opened), quick=_quick(opened, texts, inputs, whole, pair),
-        routers=routers, chances=believed, curves=_curves(orders, pair, believable),
+        routers=routers, chances=believed, curves=curves(_known(orders), p_good, quality, opened.manifest.heads),
     )  # fmt: skip
 
 
@@ -129,13 +128,8 @@ def qualities_of(outcomes: Outcomes, models: Sequence[str], data: Path) -> Float
     return quality
 
 
-def _curves(
-    orders: Mapping[str, Floats | None], pair: tuple[Floats, Floats], models: Mapping[str, tuple[Floats, Floats]]
-) -> Curves:
-    return Curves(
-        {name: deferral(order, *pair) for name, order in orders.items() if order is not None},
-        {model: reliability(p_good, quality) for model, (p_good, quality) in models.items()},
-    )
+def _known(orders: Mapping[str, Floats | None]) -> Mapping[str, Floats]:
+    return {name: order for name, order in orders.items() if order is not None}
 
 
 def _chances(p_good: Floats, quality: Floats, draws: Sequence[metrics.Rows]) -> Chances:
@@ -167,11 +161,6 @@ def _told(quick: Tiered) -> str:
     )
 
 
-def _cells(router: Router) -> tuple[str, ...]:
-    span = f"{router.apgr_95[0]:.3f}–{router.apgr_95[1]:.3f}" if router.apgr_95 else "–"
-    rest = (router.cpt50, router.cpt80, router.auc, router.quality_at["0.4"], router.share_for["0.95"])
-    return (_number(router.apgr), span, *map(_number, rest))
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def _cells(router: Router) -> tuple[Cell, ...]:
+    at, part = router.quality_at["0.4"], router.share_for["0.95"]
+    return (router.apgr, router.apgr_95, router.cpt50, router.cpt80, router.auc, at, part)

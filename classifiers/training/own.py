@@ -1,7 +1,6 @@
 """Trains a classifier on a person's own outcomes: one CSV in, one artefact and one table out."""
 
 import hashlib
-import shutil
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -14,14 +13,17 @@ from classifiers.embedding.encoder import DEFAULT_NAME
 from classifiers.embedding.store import EmbedStore, Progress, open_store
 from classifiers.features.lexical import NAMES
 from classifiers.features.text import digest
+from classifiers.files import write_whole
 from classifiers.heads.inputs import Floats, Inputs, Targets, read_inputs
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import length
+from classifiers.measuring.curves import Curves
 from classifiers.measuring.report import Report
 from classifiers.outcomes.own import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.stages import beside
 from classifiers.training.learn import FEWEST, Learned, learn
 from classifiers.training.new_kinds import on_new_kinds
+from classifiers.training.written import Written, curves_of, written
 
 SAMPLE_ROWS = 2000
 
@@ -35,7 +37,7 @@ def train_own(
     embedder: str | None = None,
     threads: int = 2,
     progress: Progress | None = None,
-) -> Report:
+) -> Written:
     """Writes the artefact to `out_dir` and `report.json` beside it. A file without rows gives the shipped artefact.
 
     `cache_dir` keeps embeddings between runs; `trained_on` is the date for the data card. Nothing of the shipped
@@ -59,10 +61,11 @@ def train_own(
         libraries=libraries(),
     )  # fmt: skip
     probe = store.vectors([artefact.PROBE_TEXT])[0]
-    artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
-    report = _report(outcomes, len(learned.kept), measured)
-    report.write(out_dir / "report.json")
-    return report
+    sealed = artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
+    report, kept = _report(outcomes, len(learned.kept), measured), [order[at] for at in learned.kept]
+    chars = length([outcomes.prompts.texts[at] for at in kept])
+    drawn = curves_of(learned.p_good, outcomes.quality[kept], outcomes.models, chars, learned.round_of)
+    return written(sealed, report, drawn, out_dir)
 
 
 def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tuple[Learned, dict[str, float]]:
@@ -115,13 +118,14 @@ def _without_meaning(outcomes: Outcomes) -> list[int]:
     return sorted(range(len(outcomes)), key=lambda at: digest(outcomes.prompts.texts[at]))
 
 
-def _shipped(out_dir: Path) -> Report:
-    out_dir.mkdir(parents=True, exist_ok=True)
-    for name in (artefact.MANIFEST, artefact.TENSORS, "report.json"):
-        shutil.copyfile(artefact.SHIPPED / name, out_dir / name)
+def _shipped(out_dir: Path) -> Written:
+    files = (artefact.MANIFEST, artefact.TENSORS)
+    write_whole({out_dir / name: (artefact.SHIPPED / name).read_bytes() for name in files})
     manifest = artefact.load(out_dir).manifest
-    rows = tuple((model, "0", "–", "–") for model in manifest.heads)
-    return Report(title=f"no outcomes: the shipped classifier, {manifest.name}", columns=_COLUMNS, rows=rows)
+    rows = tuple((model, 0, None, None) for model in manifest.heads)
+    title = f"no outcomes: the shipped classifier, {manifest.name}"
+    nothing = dict.fromkeys(("reliability", "deferral", "frontier"), "there are no outcomes")
+    return written(manifest, Report(title=title, columns=_COLUMNS, rows=rows), Curves(missing=nothing), out_dir)
 
 
 def _card(data: Path, outcomes: Outcomes) -> Mapping[str, object]:
@@ -142,7 +146,7 @@ _COLUMNS = ("model", "prompts", "mean quality", "ECE")
 
 def _report(outcomes: Outcomes, kept: int, measured: Mapping[str, float]) -> Report:
     rows = tuple(
-        (model, str(len(outcomes)), f"{mean:.3f}", f"{measured[f'ece_{model}']:.3f}")
+        (model, len(outcomes), float(mean), measured[f"ece_{model}"])
         for model, mean in zip(outcomes.models, outcomes.quality.mean(0), strict=True)
     )
     notes = [f"on {kept} prompts that were kept back: {_told(measured, 'apgr', 'apgr_length')}"]

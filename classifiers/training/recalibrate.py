@@ -12,12 +12,14 @@ from classifiers.features.text import digest
 from classifiers.heads.blend import Blend, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Targets, read_inputs
 from classifiers.measuring import metrics
+from classifiers.measuring.curves import Curves, reliabilities
 from classifiers.measuring.measure import qualities_of
 from classifiers.measuring.report import Report
 from classifiers.outcomes.own import OutcomesRefused, read_outcomes
 from classifiers.stages import beside, fit_locally
 from classifiers.training.learn import FEWEST
 from classifiers.training.own import SAMPLE_ROWS, held_out, libraries
+from classifiers.training.written import Written, written
 
 COLUMNS = ("model", "observed", "predicted before", "ECE before", "predicted after", "ECE after")
 _FOLDS = 5
@@ -33,7 +35,7 @@ def recalibrate(
     embedder: str | None = None,
     threads: int = 2,
     progress: Progress | None = None,
-) -> Report:
+) -> Written:
     """Writes the artefact anew to `out_dir`, its thresholds solved on these prompts; a few hundred outcomes are enough.
 
     The table compares before and after on rows that the new scale had not seen, a fifth at a time. The order of
@@ -59,10 +61,10 @@ def recalibrate(
         card={**opened.manifest.card, "calibrated_on": _card(data, outcomes_count=len(texts))},
     )  # fmt: skip
     stages = opened.stages and fit_locally(opened.stages, blend, inputs, beside(texts, inputs))
-    artefact.save(out_dir, manifest, blend, blend.scale.apply(said)[:SAMPLE_ROWS], opened.probe, stages=stages)
-    report = _report(models, quality, opened.blend.scale.apply(said), unseen)
-    report.write(out_dir / "report.json")
-    return report
+    sealed = artefact.save(out_dir, manifest, blend, blend.scale.apply(said)[:SAMPLE_ROWS], opened.probe, stages=stages)
+    before = opened.blend.scale.apply(said)
+    drawn = Curves(reliability=reliabilities(unseen, quality, models), before=reliabilities(before, quality, models))
+    return written(sealed, _report(models, quality, before, unseen), drawn, out_dir)
 
 
 def _crossed(said: Floats, targets: Targets, part_of: metrics.Rows) -> Floats:
@@ -80,11 +82,11 @@ def _card(data: Path, outcomes_count: int) -> dict[str, object]:
 
 def _report(models: tuple[str, ...], quality: Floats, before: Floats, after: Floats) -> Report:
     rows = tuple(
-        (model, f"{observed.mean():.3f}", *_cells(one, observed), *_cells(other, observed))
+        (model, float(observed.mean()), *_cells(one, observed), *_cells(other, observed))
         for model, observed, one, other in zip(models, quality.T, before.T, after.T, strict=True)
     )
     return Report(title=f"calibrated on {len(quality)} prompts", columns=COLUMNS, rows=rows)
 
 
-def _cells(p_good: Floats, quality: Floats) -> tuple[str, str]:
-    return f"{p_good.mean():.3f}", f"{metrics.ece(p_good, quality):.3f}"
+def _cells(p_good: Floats, quality: Floats) -> tuple[float, float]:
+    return float(p_good.mean()), metrics.ece(p_good, quality)

@@ -13,16 +13,21 @@ from classifiers.embedding.store import Progress, open_store
 from classifiers.features.lexical import NAMES
 from classifiers.heads.inputs import PAIR, Targets, read_inputs
 from classifiers.measuring import metrics
-from classifiers.measuring.report import Report
+from classifiers.measuring.baselines import length
+from classifiers.measuring.report import Cell, Report
 from classifiers.measuring.tiered import gains_of, measure_tiered
 from classifiers.outcomes import pool
 from classifiers.outcomes.data import Examples
 from classifiers.outcomes.pool import Pool
 from classifiers.stages import Beside, beside
 from classifiers.training.learn import Learned, learn
+from classifiers.training.written import Written, curves_of, written
 
 SAMPLE_ROWS = 2000
 Floats = NDArray[np.float64]
+_COLUMNS = (
+    "source", "prompts", "held out", "good small", "predicted small", "good large", "predicted large", "APGR", "ECE small",
+)  # fmt: skip
 
 _CARD: dict[str, object] = {
     "predicts": "P(a model of the head answers well) for one turn of a user, heads small and large",
@@ -49,7 +54,7 @@ def train(
     embedder: str | None = None,
     threads: int = 2,
     progress: Progress | None = None,
-) -> Report:
+) -> Written:
     """Writes the artefact to `out_dir` and `report.json` beside it.
 
     `cache_dir` keeps embeddings between runs; `trained_on` is the date for the data card. Raises DataMissing,
@@ -67,10 +72,10 @@ def train(
         learned, rows.examples.take(held), read.take(held), p_good
     )
     manifest = _manifest(name, trained_on, embedder, rows, measured)
-    artefact.save(out_dir, manifest, learned.blend, p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
-    report = _report(rows, held, p_good)
-    report.write(out_dir / "report.json")
-    return report
+    sealed = artefact.save(out_dir, manifest, learned.blend, p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
+    apart = rows.examples.take(held)
+    drawn = curves_of(p_good, targets_of(apart).quality, PAIR, length(apart.texts), np.zeros(len(held), np.intp))
+    return written(sealed, _report(rows, held, p_good), drawn, out_dir)
 
 
 def targets_of(examples: Examples, weight: Floats | None = None) -> Targets:
@@ -122,26 +127,13 @@ def _report(rows: Pool, held: NDArray[np.intp], p_good: Floats) -> Report:
     for source, count in rows.counts.items():
         at = np.nonzero(groups == source)[0]
         table.append(_row(source, count, examples.take(at), p_good[at]))
-    columns = (
-        "source",
-        "prompts",
-        "held out",
-        "good small",
-        "predicted",
-        "good large",
-        "predicted",
-        "APGR",
-        "ECE small",
-    )
-    return Report(title="trained; measured on the prompts held out", columns=columns, rows=tuple(table))
+    return Report(title="trained; measured on the prompts held out", columns=_COLUMNS, rows=tuple(table))
 
 
-def _row(source: str, prompts: int, held: Examples, p_good: Floats) -> tuple[str, ...]:
-    small, large = p_good.mean(0)
-    gain = p_good[:, 1] - p_good[:, 0]
-    means = (held.q_small.mean(), small, held.q_large.mean(), large)
-    ece = metrics.ece(p_good[:, 0], held.q_small)
+def _row(source: str, prompts: int, held: Examples, p_good: Floats) -> tuple[Cell, ...]:
+    small, large = map(float, p_good.mean(0))
+    means = (float(held.q_small.mean()), small, float(held.q_large.mean()), large)
     # Where the large model is no better on these few prompts there is no gap that routing could recover.
     has_gap = held.q_large.mean() > held.q_small.mean()
-    apgr = f"{metrics.apgr(gain, held.q_small, held.q_large):.3f}" if has_gap else "–"
-    return (source, str(prompts), str(len(held)), *(f"{mean:.3f}" for mean in means), apgr, f"{ece:.3f}")
+    apgr = metrics.apgr(p_good[:, 1] - p_good[:, 0], held.q_small, held.q_large) if has_gap else None
+    return (source, prompts, len(held), *means, apgr, metrics.ece(p_good[:, 0], held.q_small))

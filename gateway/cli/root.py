@@ -5,15 +5,18 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.classifier import calibrate, compare, evaluate, score, train
+from gateway.cli.calibrate import calibrate
 from gateway.cli.decisions import decisions, drift
+from gateway.cli.evaluate import compare, evaluate
 from gateway.cli.experiment import app as experiment
 from gateway.cli.models import app as models
 from gateway.cli.policy import check, explain
 from gateway.cli.replay import diff, replay
 from gateway.cli.rollout import app as rollout
+from gateway.cli.score import score
 from gateway.cli.serve import serve, worker
 from gateway.cli.shadow import app as shadow
+from gateway.cli.train import train
 from gateway.cli.weigh import weigh
 from gateway.cli.whatif import whatif
 

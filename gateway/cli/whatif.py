@@ -1,19 +1,22 @@
 """`turnout whatif`: what the models of a route can come to on the calibration sample, and where its target sits."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from gateway.cli.classifier import needs_plots
 from gateway.cli.policy import Opened, PolicyArgument, opened
-from gateway.cli.terminal import fail, say, show_table
+from gateway.cli.results import JsonOption, PlotsOption, draw_as, drawable, give
+from gateway.cli.terminal import fail
 from policies.policy import Choose, Expected, Route, Target
 from policies.targets import Infeasible, Rung, dearest_within, mixes, solve, steps
+
+if TYPE_CHECKING:
+    from classifiers.measuring.pictures import Picture
+    from classifiers.measuring.report import Cell, Report
 
 ROWS = 21
 """Mixes that are shown, the two ends among them."""
@@ -42,21 +45,22 @@ def whatif(
     target: Annotated[
         str | None, typer.Option(help='another target than the file\'s, such as "cost: 30%" or "quality: 98% of large"')
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of tables")] = False,
-    plot: Annotated[Path | None, typer.Option(help="PNG file to draw the frontier into")] = None,
+    json: JsonOption = False,
+    plots: PlotsOption = None,
+    plot: Annotated[Path | None, typer.Option(help="the same picture as a file of this name")] = None,
 ) -> None:
     """Show which mixes of cost and quality a route can come to, where its target sits, and what a little more would buy.
 
-    Exit code 2 when the target cannot be held.
+    --plots draws frontier.png. Exit code 2 when the target cannot be held.
     """
-    with needs_plots(plot), opened(policy) as found:
+    if plot and plot.is_dir():
+        fail(f"--plot {plot} is a folder; --plots draws into one", code=1)
+    with drawable(plots), drawable(plot and plot.parent, "--plot"), opened(policy) as found:
         chosen, choose = chosen_route(found, route)
         answer = look(chosen.name, aimed(choose, target), choose, rungs_of(found, choose), chosen.explore)
-    if plot:
-        draw(answer, plot)
-    if as_json:
-        return print(json.dumps(msgspec.to_builtins(answer), indent=2))
-    show(answer, choose.among)
+        give(answer, table(answer, choose.among), json)
+        for path in filter(None, (plots and plots / "frontier.png", plot)):
+            draw_as(pictured(answer), path)
 
 
 def chosen_route(found: Opened, wanted: str | None) -> tuple[Route, Choose]:
@@ -105,7 +109,8 @@ def look(route: str, target: Target, choose: Choose, rungs: Sequence[Rung], expl
         for what, factor in NUDGES.items()
         if (mix := dearest_within(frontier, solved.expected.cost_percent * factor)) is not None
     }
-    shown = sorted([*steps(frontier, ROWS), solved.expected], key=lambda mix: mix.cost_percent)
+    others = [mix for mix in steps(frontier, ROWS) if mix != solved.expected]
+    shown = sorted([*others, solved.expected], key=lambda mix: mix.cost_percent)
     explored = exploring(solved.expected, ladder, target.of, explore) if explore else None
     return WhatIf(route, target, solved.loss, solved.expected, nudged, shown, explored)
 
@@ -123,37 +128,41 @@ def exploring(mix: Expected, ladder: Sequence[Rung], of: str, share: float) -> E
     )
 
 
-def draw(answer: WhatIf, path: Path) -> None:
-    """The frontier as PNG; needs matplotlib."""
-    from classifiers.measuring.plots import draw_frontier
+def pictured(answer: WhatIf) -> "Picture":
+    """The frontier and where the target sits on it."""
+    from classifiers.measuring.pictures import mixes as drawn
 
     frontier = answer.frontier
-    draw_frontier(
-        path, [mix.cost_percent for mix in frontier], [mix.quality_percent for mix in frontier],
+    return drawn(
+        [mix.cost_percent for mix in frontier], [mix.quality_percent for mix in frontier],
         (answer.now.cost_percent, answer.now.quality_percent), answer.target.of,
     )  # fmt: skip
-    say(f"drawn: {path}")
 
 
-def show(answer: WhatIf, among: Sequence[str]) -> None:
-    head = ("cost", "quality", *(f"to {model}" for model in among), "")
-    show_table(f"route {answer.route}, in percent of {answer.target.of}", head, list(_rows(answer, among)))
+def table(answer: WhatIf, among: Sequence[str]) -> "Report":
+    """A row for each mix, and in words what a little less and more would come to."""
+    from classifiers.measuring.report import Report
+
+    shares = tuple(f"to {model}" for model in among)
+    return Report(
+        title=f"route {answer.route}, in percent of {answer.target.of}",
+        columns=("cost", "quality", *shares, "target"),
+        rows=tuple(_rows(answer, among)),
+        notes=tuple(_notes(answer)),
+        forms={"cost": "{:.1f}%", "quality": "{:.1f}%", **dict.fromkeys(shares, "{:.1%}")},
+    )
+
+
+def _notes(answer: WhatIf) -> Iterator[str]:
     for what, mix in answer.nudged.items():
         gain = mix.quality_percent - answer.now.quality_percent
-        say(
-            f"{what} cost ({mix.cost_percent:.1f}%) would be {gain:+.2f} points of quality ({mix.quality_percent:.1f}%)"
-        )
-    say_explored(answer)
-
-
-def say_explored(answer: WhatIf) -> None:
+        yield f"{what} cost ({mix.cost_percent:.1f}%) would be {gain:+.2f} points of quality ({mix.quality_percent:.1f}%)"
     if answer.explored is not None:
         mix = answer.explored
-        say(f"with what it explores: cost {mix.cost_percent:.1f}%, quality {mix.quality_percent:.1f}%")
+        yield f"with what it explores: cost {mix.cost_percent:.1f}%, quality {mix.quality_percent:.1f}%"
 
 
-def _rows(answer: WhatIf, among: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _rows(answer: WhatIf, among: Sequence[str]) -> "Iterator[tuple[Cell, ...]]":
     for mix in answer.frontier:
-        shares = [f"{mix.shares[model]:.1%}" for model in among]
         mark = f"<- {answer.target}" if mix == answer.now else ""
-        yield f"{mix.cost_percent:.1f}%", f"{mix.quality_percent:.1f}%", *shares, mark
+        yield (mix.cost_percent, mix.quality_percent, *(mix.shares[model] for model in among), mark)

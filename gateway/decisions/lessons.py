@@ -10,7 +10,7 @@ from gateway.decisions.worth import worths
 from policies.policy import Policy
 
 if TYPE_CHECKING:
-    from classifiers.training.from_log import Lessons
+    from classifiers.training.lessons import Lessons
 
 MOST_WEIGHT = 50.0
 """Of one question: a choice that was made with less than one chance in 50 weighs no more than that."""
@@ -31,7 +31,7 @@ class Label(NamedTuple):
 
 def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: str) -> "Lessons":
     """Of every decision by difficulty that has an outcome; the log is read twice. Needs the classifiers' libraries."""
-    from classifiers.training.from_log import Lesson, Lessons
+    from classifiers.training.lessons import Lesson, Lessons
 
     told, rows, numberless = worths(records()), [], 0
     counts: dict[str, Counter[str]] = defaultdict(Counter)

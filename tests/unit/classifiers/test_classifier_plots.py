@@ -1,19 +1,21 @@
-"""Curves of a measurement, and the PNG files that show them."""
+"""Curves of a measurement, the pictures that show them, and the PNG files that these become."""
 
-import sys
+import json
+import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from typer.testing import CliRunner
 
 from classifiers.measuring import metrics
-from classifiers.measuring.curves import Curves, deferral, reliability
-from classifiers.measuring.plots import costing, draw, draw_frontier
-from gateway.cli import app
+from classifiers.measuring.curves import Curves, curves, deferral, reliability
+from classifiers.measuring.pictures import Line, Picture, both, costing, mixes, pictures
+from classifiers.measuring.plots import draw, draw_as
+from classifiers.measuring.report import Report, named
 
 CHANCES = arrays(np.float64, st.shared(st.integers(1, 60), key="rows"), elements=st.floats(0.0, 1.0))
 
@@ -48,17 +50,91 @@ def test_all_large_costs_one_and_all_small_what_small_costs(small_cost: float):
     assert curve.share[-1] == 1.0
 
 
+def invented(models: tuple[str, ...] = ("small", "large"), seed: int = 0) -> Curves:
+    draws = np.random.default_rng(seed)
+    p_good, quality = draws.random((200, len(models))), draws.random((200, len(models)))
+    return curves({"turnout": draws.random(200), "length": draws.random(200)}, p_good, quality, models)
+
+
+def test_a_measurement_is_three_pictures_that_hold_its_curves():
+    found = invented()
+
+    shown = {picture.name: picture for picture in pictures(found, 0.1)}
+
+    assert list(shown) == ["reliability", "deferral", "frontier"]
+    lines = {(name, line.label): line for name, picture in shown.items() for line in picture.lines}
+    for model, curve in found.reliability.items():
+        assert (lines["reliability", model].across, lines["reliability", model].up) == (curve.predicted, curve.observed)
+    for router, curve in found.deferral.items():
+        assert (lines["deferral", router].across, lines["deferral", router].up) == (curve.share, curve.quality)
+        assert lines["frontier", router].across == costing(curve, 0.1).share
+
+
+def test_of_three_models_each_has_its_reliability_and_calls_go_from_the_first_to_the_last():
+    found = invented(("tiny", "middle", "huge"))
+
+    chances, calls, cost = pictures(found, 0.5)
+
+    assert [line.label for line in chances.lines] == ["as predicted", "tiny", "middle", "huge"]
+    assert calls.across == "share of prompts to huge, the others to tiny"
+    assert "a call of tiny: 0.5" in cost.across
+
+
+def test_what_was_before_stands_beside_what_is_after():
+    after, before = invented(seed=1).reliability, invented(seed=2).reliability
+
+    (picture,) = pictures(Curves(reliability=after, before=before), 0.0)
+
+    lines = {line.label: line.up for line in picture.lines}
+    assert lines["small, before"] == before["small"].observed
+    assert lines["small, after"] == after["small"].observed
+
+
+def test_two_artefacts_are_in_one_picture_of_each_kind():
+    first, second = invented(seed=1), invented(seed=2)
+
+    chances, calls = both(first, second, {"reliability": "a title", "deferral": "another"})
+
+    assert (chances.title, calls.title) == ("a title", "another")
+    lines = {line.label: line.up for line in (*chances.lines, *calls.lines)}
+    assert lines["large, first"] == first.reliability["large"].observed
+    assert lines["first"] == first.deferral["turnout"].quality
+    assert lines["second"] == second.deferral["turnout"].quality
+    assert lines["length"] == second.deferral["length"].quality
+
+
+CELLS = st.one_of(
+    st.text(max_size=5),
+    st.integers(-5, 5000),
+    st.floats(width=32),
+    st.none(),
+    st.tuples(st.none() | st.floats(-1, 1), st.none() | st.floats(-1, 1)),
+)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=5))
+def test_json_has_the_numbers_of_the_table_as_numbers_and_null_where_there_is_none(rows):
+    table = Report(title="t", columns=("a", "b"), rows=tuple(rows), notes=("n",), forms={"b": "{:+.4f}"})
+
+    told = json.loads(msgspec.json.encode(named(table, table)), parse_constant=pytest.fail)
+
+    assert set(told) == {"title", "columns", "rows", "notes"}
+    again = [tuple(tuple(cell) if isinstance(cell, list) else cell for cell in row) for row in told["rows"]]
+    assert msgspec.structs.replace(table, rows=tuple(again)).cells() == table.cells()
+    for row, before in zip(again, rows, strict=True):
+        for cell, was in zip(row, before, strict=True):
+            finite = not isinstance(was, float) or math.isfinite(was)
+            assert cell == was if finite else cell is None
+
+
 def is_png(path: Path) -> bool:
     return path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n") and path.stat().st_size > 5000
 
 
-def test_a_measurement_is_drawn_as_three_pictures(tmp_path: Path):
+def test_pictures_are_drawn_as_files_of_their_names(tmp_path: Path):
     pytest.importorskip("matplotlib")
-    draws = np.random.default_rng(0)
-    small, large, score = draws.random(200), draws.random(200), draws.random(200)
-    curves = Curves({"turnout": deferral(score, small, large)}, {"small": reliability(score, small)})
 
-    paths = draw(curves, tmp_path / "plots", small_cost=0.1)
+    paths = draw(pictures(invented(), 0.1), tmp_path / "größe")
 
     assert [path.name for path in paths] == ["reliability.png", "deferral.png", "frontier.png"]
     assert all(map(is_png, paths))
@@ -68,26 +144,19 @@ def test_a_measurement_is_drawn_as_three_pictures(tmp_path: Path):
 def test_a_frontier_is_drawn_into_the_named_file(tmp_path: Path):
     pytest.importorskip("matplotlib")
 
-    draw_frontier(tmp_path / "new" / "frontier.png", [10, 50, 100], [60, 95, 100], (50, 95), "large")
+    draw_as(mixes([10, 50, 100], [60, 95, 100], (50, 95), "large"), tmp_path / "new" / "frontier.jpg")
 
-    assert is_png(tmp_path / "new" / "frontier.png")
-
-
-def test_plots_without_matplotlib_say_what_to_install_before_anything_is_computed(tmp_path: Path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # as if it were not installed
-    data = tmp_path / "outcomes.csv"
-    data.write_text("prompt_id,prompt,small_correct,large_correct\n")
-
-    result = CliRunner().invoke(app, ["evaluate", "--data", str(data), "--plots", str(tmp_path / "plots")])
-
-    assert result.exit_code == 1
-    assert "matplotlib" in result.stderr
-    assert "[plots]" in result.stderr
-    assert not (tmp_path / "plots").exists()
+    assert is_png(tmp_path / "new" / "frontier.jpg")
 
 
-def test_plots_are_of_one_set_of_outcomes(tmp_path: Path):
-    result = CliRunner().invoke(app, ["evaluate", "--data", str(tmp_path), "--plots", str(tmp_path / "plots")])
+def test_names_of_models_are_no_formulas_and_none_is_left_out_of_the_legend(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    named, plain = (
+        Picture(name=name, across="a", up="b", lines=(Line(label, (0, 1), (0, 1)),), title=label)
+        for name, label in (("named", r"_\frac$x$"), ("plain", "_"))
+    )
 
-    assert result.exit_code == 2
-    assert "CSV" in result.stderr
+    paths = draw([named, plain], tmp_path)
+
+    assert all(map(is_png, paths))
+    assert paths[0].read_bytes() != paths[1].read_bytes()

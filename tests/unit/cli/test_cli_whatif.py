@@ -1,13 +1,14 @@
 """`turnout whatif`: the frontier of a route, where its target sits, and what is told when there is none."""
 
 import json
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from gateway.cli import app
-from gateway.cli.whatif import aimed, draw, look
+from gateway.cli.whatif import aimed, look, pictured, table
 from policies.catalogue import Price
 from policies.policy import Choose, Expected, Target
 from policies.targets import Rung, dearest_within, mixes, steps
@@ -104,25 +105,75 @@ def test_what_is_no_target_is_refused_with_code_2(text: str) -> None:
     assert ended.value.exit_code == 2
 
 
-def test_json_has_the_frontier_of_the_named_route(tmp_path, monkeypatch) -> None:
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
     path = tmp_path / "policy.yaml"
     path.write_text(DIFFICULT)
+    return path
 
-    result = CliRunner().invoke(app, ["whatif", str(path), "--route", "chat", "--target", "quality: 95%", "--json"])
+
+def test_json_has_the_frontier_of_the_named_route_and_its_table_in_numbers(policy: Path) -> None:
+    result = CliRunner().invoke(app, ["whatif", str(policy), "--route", "chat", "--target", "quality: 95%", "--json"])
 
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
+    told = json.loads(result.stdout, parse_constant=pytest.fail)
     assert told["target"] == {"kind": "quality", "percent": 95.0, "of": "large"}
     assert told["now"]["quality_percent"] >= 95
     assert len(told["frontier"]) > 10
+    assert told["columns"] == ["cost", "quality", "to small", "to large", "target"]
+    costs = [(mix["cost_percent"], mix["quality_percent"], mix["shares"]["large"]) for mix in told["frontier"]]
+    assert [(row[0], row[1], row[3]) for row in told["rows"]] == costs
+    assert [row[4] for row in told["rows"] if row[4]] == ["<- quality 95% of large"]
+    assert "10% more cost" in told["notes"][1]
 
 
-def test_the_frontier_is_drawn_where_it_is_asked_for(tmp_path) -> None:
+def test_a_table_says_what_the_numbers_say() -> None:
+    answer = look("chat", LADDER.target, LADDER, RUNGS, explore=0.5)
+
+    shown = table(answer, LADDER.among)
+
+    (marked,) = [cells for cells in shown.cells() if cells[-1]]
+    assert marked[0] == f"{answer.now.cost_percent:.1f}%"
+    assert marked[2] == f"{answer.now.shares['small']:.1%}"
+    assert "with what it explores" in shown.notes[-1]
+
+
+def test_a_picture_holds_the_frontier_and_where_the_target_sits() -> None:
+    answer = look("chat", LADDER.target, LADDER, RUNGS)
+
+    frontier, here = pictured(answer).lines
+
+    assert list(frontier.across) == [mix.cost_percent for mix in answer.frontier]
+    assert list(frontier.up) == [mix.quality_percent for mix in answer.frontier]
+    assert (*here.across, *here.up) == (answer.now.cost_percent, answer.now.quality_percent)
+
+
+def test_the_frontier_is_drawn_into_a_folder_and_as_a_file_of_any_name(policy: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
+    folder, file = tmp_path / "plots", tmp_path / "new" / "line"
 
-    draw(look("chat", LADDER.target, LADDER, RUNGS), tmp_path / "frontier.png")
+    result = CliRunner().invoke(app, ["whatif", str(policy), "--plots", str(folder), "--plot", str(file)])
 
-    assert (tmp_path / "frontier.png").read_bytes().startswith(b"\x89PNG")
+    assert result.exit_code == 0, result.output
+    drawn = (folder / "frontier.png").read_bytes()
+    assert drawn.startswith(b"\x89PNG")
+    assert file.read_bytes() == drawn
+
+
+@pytest.mark.parametrize(
+    ("option", "place", "told"),
+    [
+        ("--plots", "policy.yaml", "a file stands there, and a folder is needed"),
+        ("--plot", "policy.yaml/f.png", "a file stands there, and a folder is needed"),
+        ("--plot", ".", "is a folder; --plots draws into one"),
+    ],
+)
+def test_a_place_where_nothing_can_be_drawn_is_told(policy: Path, option: str, place: str, told: str) -> None:
+    result = CliRunner().invoke(app, ["whatif", str(policy), option, str(policy.parent / place)])
+
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert not result.stdout
 
 
 def test_a_policy_that_weighs_nothing_and_a_route_that_is_not_there_are_told_with_code_2(tmp_path) -> None:

@@ -1,0 +1,116 @@
+"""What a log teaches: questions as numbers, each answered by one model, and how well; then as arrays, with the gaps filled."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from classifiers.artefact import Artefact
+from classifiers.features.numbers import Numbers
+from classifiers.features.packing import make_of, unpack, unpack_static
+from classifiers.heads.blend import mean_contrasts
+from classifiers.heads.inputs import Floats, Inputs
+from classifiers.outcomes.own import OutcomesRefused, first_and_last
+from classifiers.training.filling import filled
+from classifiers.training.learn import FEWEST
+from policies.estimates import Ends
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+    """One question. `quality` 0 to 1 by head, of those that answered it; `p_good` what was estimated then, empty where nothing
+    was; `ends` what the quick stage of this artefact left open, None of a conversation of several turns."""
+
+    numbers: Numbers
+    quality: Mapping[str, float]
+    p_good: Mapping[str, float]
+    weight: float
+    artefact: str = ""
+    ends: Ends | None = None
+
+
+class Lessons(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one log. `counts` has the outcomes of each head by where they come from, `heads` in the order of the ladder;
+    `numberless` questions have an outcome and no numbers, and are not among `rows`."""
+
+    name: str
+    heads: tuple[str, ...]
+    rows: Sequence[Lesson]
+    counts: Mapping[str, Mapping[str, int]]
+    numberless: int
+    most_weight: float
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The rows as arrays, in an order without meaning: `observed` [n, models], `quality` with guesses where nobody answered,
+    `before` what was estimated, `ends` [n, 2] the gains at both ends of the quick stage, NaN where there were none; `static`
+    float32 [n, width], None where a question has no static vector."""
+
+    inputs: Inputs
+    quality: Floats
+    observed: NDArray[np.bool_]
+    before: Floats
+    weight: Floats
+    ends: Floats
+    static: NDArray[np.float32] | None
+
+    def take(self, rows: NDArray[np.intp]) -> "Known":
+        """The rows at these positions, in this order."""
+        return Known(
+            self.inputs.take(rows), self.quality[rows], self.observed[rows], self.before[rows], self.weight[rows],
+            self.ends[rows], None if self.static is None else self.static[rows],
+        )  # fmt: skip
+
+
+def arrayed(lessons: Lessons, heads: Sequence[str], encoder: str, opened: Artefact | None = None) -> Known:
+    """`opened` says what was estimated before, where that is not what the log has. Raises OutcomesRefused."""
+    rows = [row for row in lessons.rows if row.numbers.made_by == make_of(encoder)]
+    refuse_few(lessons, heads, rows, encoder)
+    rows = sorted(rows, key=lambda row: row.numbers.vector)
+    inputs, weight = unpack([row.numbers for row in rows]), np.array([row.weight for row in rows])
+    told = np.array([[row.quality.get(head, np.nan) for head in heads] for row in rows])
+    observed = ~np.isnan(told)
+    before = (
+        estimated(heads, rows, told, weight)
+        if opened is None
+        else opened.blend.scale.apply(mean_contrasts(opened.blend.members, inputs))
+    )
+    ends = np.array([ends_of(row, heads, opened) for row in rows])
+    static = unpack_static([row.numbers for row in rows])
+    return Known(inputs, filled(inputs, told, before, weight), observed, before, weight, ends, static)
+
+
+def ends_of(row: Lesson, heads: Sequence[str], opened: Artefact | None) -> tuple[float, float]:
+    """The gains between which the quick stage of this artefact saw this question; NaN where it was not asked."""
+    if opened is None or row.ends is None or row.artefact != opened.calibration.artefact:
+        return np.nan, np.nan
+    first, last = first_and_last(heads)
+    low, high = (end[heads[last]] - end[heads[first]] for end in row.ends)
+    return low, high
+
+
+def refuse_few(lessons: Lessons, heads: Sequence[str], rows: Sequence[Lesson], encoder: str) -> None:
+    """Raises OutcomesRefused, saying what is there of each model and what is missing."""
+    enough = {head: sum(head in row.quality for row in rows) for head in heads}
+    if len(heads) > 1 and all(count >= FEWEST for count in enough.values()):
+        return
+    there = ", ".join(f"{count} of {head}" for head, count in enough.items()) or "none of any model"
+    other = len(lessons.rows) - len(rows)
+    missing = [
+        f"{lessons.numberless} more have no numbers: set TURNOUT_DECISIONS__NUMBERS=true" if lessons.numberless else "",
+        f"{other} more have numbers of another encoder or release than {encoder}" if other else "",
+    ]
+    told = "; ".join(
+        [f"{lessons.name} has outcomes to learn from: {there}; {FEWEST} of each are the least", *filter(None, missing)]
+    )
+    raise OutcomesRefused(told)
+
+
+def estimated(heads: Sequence[str], rows: Sequence[Lesson], told: Floats, weight: Floats) -> Floats:
+    """What the log estimated, [n, models]; of who was not estimated the mean of what was told."""
+    known = np.array([[row.p_good.get(head, np.nan) for head in heads] for row in rows])
+    for at in range(len(heads)):
+        seen = ~np.isnan(told[:, at])
+        mean = float(np.average(told[seen, at], weights=weight[seen]))
+        known[np.isnan(known[:, at]), at] = mean
+    return known
