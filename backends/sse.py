@@ -117,6 +117,20 @@ def is_one_event(chunk: bytes) -> bool:
     return chunk.endswith(b"\n\n") and chunk.startswith(b"data: ") and chunk.count(b"\n") == 2 and b"\r" not in chunk
 
 
+BEGINS = (b"data:", b"event:", b"id:", b"retry:", b":")
+ENOUGH_BYTES = 16
+"""Of a body, to see whether it is a stream of events."""
+
+
+def begins_as_stream(body: bytes) -> bool:
+    """Whatever its type is said to be.
+
+    >>> begins_as_stream(b"data: {}"), begins_as_stream(b'{"data": 1}'), begins_as_stream(b"<html>")
+    (True, False, False)
+    """
+    return body.removeprefix(BOM).lstrip(b"\r\n").startswith(BEGINS)
+
+
 def encode(data: bytes, name: bytes = b"") -> bytes:
     """One event. Line ends inside `data` (JSON has none) become lines of their own; they are read back as LF.
 

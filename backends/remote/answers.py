@@ -12,7 +12,7 @@ from backends.remote.clocks import Clocks
 from backends.remote.dialect import StreamReader
 from backends.remote.refusals import from_report, from_transport
 from backends.sse import Decoder, EventTooLarge, ServerEvent
-from backends.transport import Response, TransportError
+from backends.transport import TransportError
 from backends.transport.decoding import BodyReader
 from backends.upstream import Sink
 
@@ -35,17 +35,16 @@ class WholeAnswer(msgspec.Struct, frozen=True):
 
 
 class StreamedAnswer:
-    """Events as they come. `on_close` is called exactly once, however it ends."""
+    """Events of a body, as they come. `on_close` is called exactly once, however it ends."""
 
     def __init__(
-        self, response: Response, stream: StreamReader, clocks: Clocks, key: str, on_close: Callable[[], None]
+        self, body: BodyReader, stream: StreamReader, clocks: Clocks, key: str, on_close: Callable[[], None]
     ) -> None:
-        self._response = response
+        self._body = body
         self._stream = stream
         self._clocks = clocks
         self._key = key
         self._on_close = on_close
-        self._reader = BodyReader(response)
         self._decoder = Decoder()
         self._ready: list[Event] = []
         self._failure: UpstreamError | None = None
@@ -77,7 +76,7 @@ class StreamedAnswer:
         self._closed = True
         self._clocks.stop()
         try:
-            await self._response.aclose(whole=self._over)
+            await self._body.response.aclose(whole=self._over)
         finally:
             self._on_close()
 
@@ -108,7 +107,7 @@ class StreamedAnswer:
 
         try:
             with self._clocks.until(self._clocks.deadline()):
-                await self._reader.pour(into)
+                await self._body.pour(into)
         except TransportError as error:
             self._end(self._ready, from_transport(error))
         return has_room
@@ -122,7 +121,7 @@ class StreamedAnswer:
         while not events and not self._over:
             try:
                 with self._clocks.until(deadline):
-                    data = await self._reader.read()
+                    data = await self._body.read()
                 if self._take(data, events):
                     deadline = self._clocks.deadline()
             except TransportError as error:

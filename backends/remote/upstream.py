@@ -18,9 +18,10 @@ from backends.remote.dialect import CountsPrompts, ServerDialect
 from backends.remote.prefix import CHUNK_BYTES, prefix_blocks
 from backends.remote.prompt import BYTES_PER_TOKEN, estimate_prompt
 from backends.remote.refusals import MAX_REFUSAL_BYTES, from_report, from_status, from_transport, unsupported
+from backends.sse import ENOUGH_BYTES, begins_as_stream
 from backends.transport import Response, Transport, TransportError
 from backends.transport.alarms import Alarms
-from backends.transport.decoding import read_whole
+from backends.transport.decoding import BodyReader, read_whole
 from backends.upstream import Answer, Load, Prepared, TimeLimits, UpstreamCall
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -177,12 +178,13 @@ class RemoteUpstream:
         try:
             if self._heeds is not None:
                 self._heeds(call, response.headers)
-            if not _is_event_stream(response):
-                body = await clocks.wait(read_whole(response, MAX_ANSWER_BYTES), clocks.total())
-                self._dialect.whole(body, call.request)
+            body = BodyReader(response)
+            if not await _is_event_stream(response, body, clocks):
+                whole = await clocks.wait(read_whole(response, MAX_ANSWER_BYTES, body), clocks.total())
+                self._dialect.whole(whole, call.request)
                 raise UpstreamError("bad_answer", "the upstream did not stream its answer", sent=True)
             reader = self._dialect.reader(call.request)
-            answer = StreamedAnswer(response, reader, clocks, self._asking.secret, self._leave)
+            answer = StreamedAnswer(body, reader, clocks, self._asking.secret, self._leave)
             await answer.begin()
         except (TransportError, AnswerError, ReportedError) as error:
             await response.aclose()
@@ -231,5 +233,8 @@ class RemoteUpstream:
         self._running -= 1
 
 
-def _is_event_stream(response: Response) -> bool:
-    return response.headers.get("content-type", "text/event-stream").lower().startswith("text/event-stream")
+async def _is_event_stream(response: Response, body: BodyReader, clocks: Clocks) -> bool:
+    """By its type; where that says something else, as some servers call every text plain, by how it begins."""
+    if response.headers.get("content-type", "text/event-stream").lower().startswith("text/event-stream"):
+        return True
+    return begins_as_stream(await clocks.wait(body.begin(ENOUGH_BYTES), clocks.deadline()))

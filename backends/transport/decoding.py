@@ -1,12 +1,12 @@
 """Bodies with a content-encoding that nobody asked for, unpacked under a bound."""
 
-import zlib
 from collections.abc import Awaitable, Callable
 
+from backends.transport.inflating import CODINGS, Inflater
 from backends.transport.interface import Into, Pours, Response, TransportError
 
 MAX_PIECE_BYTES = 16 * 1024 * 1024
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+BOM = b"\xef\xbb\xbf"
 
 
 class BodyReader:
@@ -16,55 +16,58 @@ class BodyReader:
     """
 
     def __init__(self, response: Response, max_piece: int = MAX_PIECE_BYTES) -> None:
-        self._response = response
-        self._max_piece = max_piece
+        self.response = response
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
-        self._inflate = _inflater(encoding)
+        self._inflate = _inflater(encoding, max_piece)
+        self._held = b""
+
+    async def begin(self, enough: int) -> bytes:
+        """How the body begins, as far as `enough` bytes are concerned. They are read again. Raises `TransportError`."""
+        while len(self._held) < enough and (data := await self._next()):
+            self._held += data
+        return self._held[:enough]
 
     async def read(self) -> bytes:
         """The next bytes, b"" at the end. Raises `TransportError`."""
-        if self._inflate is None:
-            return await self._response.read()
-        while True:
-            packed = await self._response.read()
-            data = self._unpacked(packed)
-            if data or not packed:
-                return data
+        if self._held:
+            held, self._held = self._held, b""
+            return held
+        return await self._next()
 
     async def pour(self, into: Into) -> None:
         """As `Pours` does, from any response."""
-        if self._inflate is None and isinstance(self._response, Pours):
-            return await self._response.pour(into)
+        if self._held and not into(await self.read()):
+            return None
+        if self._inflate is None and isinstance(self.response, Pours):
+            return await self.response.pour(into)
         while into(await self.read()):
             pass
         return None
 
-    def _unpacked(self, packed: bytes) -> bytes:
-        assert self._inflate is not None
-        if not packed:
-            if not self._inflate.eof:
-                raise TransportError("lost", "the upstream's packed answer ends in the middle", sent=True)
-            return b""
-        try:
-            data = self._inflate.decompress(packed, self._max_piece)
-        except zlib.error as error:
-            raise TransportError("malformed", "the upstream's packed answer cannot be unpacked", sent=True) from error
-        if self._inflate.unconsumed_tail:
-            raise TransportError("malformed", f"a piece unpacks to more than {self._max_piece} bytes", sent=True)
-        return data
+    async def _next(self) -> bytes:
+        if self._inflate is None:
+            return await self.response.read()
+        while packed := await self.response.read():
+            if data := self._inflate.unpack(packed):
+                return data
+        if not self._inflate.is_whole:
+            raise TransportError("lost", "the upstream's packed answer ends in the middle", sent=True)
+        return b""
 
 
-async def read_whole(response: Response, max_bytes: int) -> bytes:
-    """The whole body as plain bytes. Raises `TransportError` when there is more than `max_bytes`."""
-    if response.is_packed:
-        body = await _with_the_rest(b"", BodyReader(response).read, max_bytes)
+async def read_whole(response: Response, max_bytes: int, reader: BodyReader | None = None) -> bytes:
+    """The whole body as plain bytes, from a `reader` that has begun where there is one. All that is read here is text, and RFC
+    8259 section 8.1 lets its readers leave out a mark of the byte order. Raises `TransportError` when there is more than
+    `max_bytes`."""
+    if response.is_packed or reader is not None:
+        body = await _with_the_rest(b"", (reader or BodyReader(response)).read, max_bytes)
     else:
         body = await response.read()
         if not response.done:
             body = await _with_the_rest(body, response.read, max_bytes)
     if len(body) > max_bytes:
         raise TransportError("malformed", f"the upstream's answer is larger than {max_bytes} bytes", sent=True)
-    return body
+    return body.removeprefix(BOM)
 
 
 async def _with_the_rest(begin: bytes, read: Callable[[], Awaitable[bytes]], max_bytes: int) -> bytes:
@@ -76,11 +79,11 @@ async def _with_the_rest(begin: bytes, read: Callable[[], Awaitable[bytes]], max
     return b"".join(pieces)
 
 
-def _inflater(encoding: str) -> "zlib._Decompress | None":
+def _inflater(encoding: str, max_piece: int) -> Inflater | None:
     if encoding in ("", "identity"):
         return None
-    if encoding in ("gzip", "x-gzip", "deflate"):
-        return zlib.decompressobj(_GZIP_OR_ZLIB)
+    if encoding in CODINGS:
+        return Inflater(encoding, max_piece)
     raise TransportError(
         "malformed", f"the upstream used content-encoding {encoding}, which was not asked for", sent=True
     )

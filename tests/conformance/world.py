@@ -1,11 +1,13 @@
 """A case's `given:` as real servers: fake upstreams, a policy that names them, a gateway in front."""
 
 import asyncio
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +41,34 @@ class World:
 
 def reply_of(answer: Mapping[str, Any]) -> Reply:
     """What an upstream does, from its description in a case."""
+    reply = plain_reply(answer)
+    headers = dict(reply.headers)
+    if "type" in answer:
+        headers["content-type"] = answer["type"]
+    if "packed" not in answer:
+        return replace(reply, headers=tuple(headers.items()))
+    coding, way = answer["packed"].split(", ")
+    headers["content-encoding"] = coding
+    whole = b"".join(step for step in reply.steps if isinstance(step, bytes))
+    return replace(reply, steps=(packed(whole, way),), headers=tuple(headers.items()))
+
+
+def packed(body: bytes, way: str) -> bytes:
+    """In one of the ways in which servers do it."""
+    if way == "bare":
+        packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return packer.compress(body) + packer.flush()
+    half = len(body) // 2
+    members = gzip.compress(body[:half]) + gzip.compress(body[half:])
+    return {"in two": members, "with zeros behind": members + bytes(9), "torn": members[:-9]}[way]
+
+
+def plain_reply(answer: Mapping[str, Any]) -> Reply:
     headers = list(answer.get("headers", {}).items())
     if "json" in answer:
         return json_reply(answer["json"], answer.get("status", 200), headers)
     if "raw_json" in answer:
-        return Reply((answer["raw_json"].encode(),), framing="length")
+        return Reply((answer["raw_json"].encode(),), answer.get("status", 200), framing="length")
     if "bytewise" in answer:
         return sse_reply(*[bytes([byte]) for byte in answer["bytewise"].encode("latin-1")])
     if "messages" in answer:
