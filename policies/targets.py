@@ -132,6 +132,12 @@ def steps(frontier: Sequence[Expected], count: int) -> Sequence[Expected]:
     return [mix for mix, _ in groupby([*inner, frontier[-1]])]
 
 
+def can_be_had(frontier: Sequence[Expected]) -> str:
+    """What to ask for instead."""
+    there_is = ", ".join(f"{mix.cost_percent:.0f}% for {mix.quality_percent:.1f}%" for mix in steps(frontier, 6))
+    return f"; cost and quality that can be had: {there_is}"
+
+
 def walk(rungs: Sequence[Rung]) -> Iterator[tuple[float, Point]]:
     """The frontier, cheapest mix first: each mix with the loss from which on it is right."""
     costs = [rung.cost for rung in rungs]
@@ -193,16 +199,14 @@ def _expect(rungs: Sequence[Rung], point: Point, quality: float) -> Expected:
 
 def _out_of_reach(target: Target, frontier: Sequence[Expected]) -> str:
     """How far the models of the ladder get, with the numbers on both sides, and what else can be had."""
-    there_is = ", ".join(f"{mix.cost_percent:.0f}% for {mix.quality_percent:.1f}%" for mix in steps(frontier, 6))
-    can_be_had = f"; cost and quality that can be had: {there_is}"
     if target.kind == "cost":
         low = frontier[0]
         return (
             f"the cheapest mix already costs {low.cost_percent:.1f}% of {target.of}"
             f" (at {low.quality_percent:.1f}% of its quality); ask for at least cost {ceil(low.cost_percent - ROUNDING)}%"
-        ) + can_be_had
+        ) + can_be_had(frontier)
     best = frontier[-1]
     return (
         f"the best mix reaches {best.quality_percent:.1f}% of the quality of {target.of}"
         f" (at {best.cost_percent:.1f}% of its cost); ask for at most quality {floor(best.quality_percent + ROUNDING)}%"
-    ) + can_be_had
+    ) + can_be_had(frontier)

@@ -21,7 +21,6 @@ KINDS = {
     "list_type": "should be a list",
     "dict_type": "should be a map of keys and values",
     "model_type": "should be a map of keys and values",
-    "too_short": "should not be empty",
     "string_too_short": "should not be empty",
     "string_too_long": "is too long",
     "int_parsing_size": "is too large",
@@ -98,9 +97,18 @@ def _message(fault: ErrorDetails, root: Node, path: Path) -> str:
         words = _words(fault)
         told = "should be" if len(words) == 1 else "should be one of"
         return f"{name} {told} {', '.join(words)}{_close(fault['input'], words)}"
+    if kind == "too_short":
+        return f"{name} {_too_few(fault, path)}"
     if kind == "value_error":
         return f"{name} {fault['msg'].removeprefix('Value error, ')}"
     return f"{name} {KINDS.get(kind) or fault['msg'].removeprefix('Input ')}"
+
+
+def _too_few(fault: ErrorDetails, path: Path) -> str:
+    least = fault["ctx"]["min_length"]
+    if least == 1:
+        return "should not be empty"
+    return f"needs {least} entries at least{'; a route with one model is `use: ...`' if path[-1] == 'among' else ''}"
 
 
 def _words(fault: ErrorDetails) -> list[str]:

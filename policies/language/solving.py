@@ -1,6 +1,8 @@
 """Targets of the file, solved on the calibration sample of its artefact."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
 
 from policies.catalogue import Model, Price
 from policies.estimates import Calibration
@@ -9,7 +11,21 @@ from policies.language.problem import Problem
 from policies.language.sections.routes import ChooseEntry
 from policies.language.tree import Path
 from policies.policy import Choose, Target
-from policies.targets import Infeasible, Rung, Solved, relative_costs, solve, stand_in_prices
+from policies.targets import (
+    ASSUMED_PROMPT_TOKENS,
+    Infeasible,
+    Rung,
+    Solved,
+    can_be_had,
+    mixes,
+    relative_costs,
+    solve,
+    stand_in_prices,
+)
+from policies.terms.cost import EXPECTED_OUTPUT_TOKENS, charge
+
+WORSE = 0.01
+"""By so much a chance has to be lower on average, so that no artefact of tomorrow turns a ladder of equals around."""
 
 Calibrate = Callable[[str], Calibration]
 """The calibration sample of an artefact. Raises OSError or ValueError where there is none."""
@@ -49,6 +65,7 @@ def _solve_route(
 ) -> Choose | list[Problem]:
     target = target_of(entry)
     faults = [*_headless(draft, here, entry, models, sample), *_priceless(draft, entry)]
+    faults = faults or _upside_down(draft, here, entry, models, sample)
     if faults:
         return faults
     prices = _prices(draft, entry, models)
@@ -95,7 +112,10 @@ def below(floor: Target, solved: Solved, rungs: Sequence[Rung]) -> str:
     if gives >= floor.percent:
         return ""
     enough = solve(floor, rungs)
-    needs = enough.why if isinstance(enough, Infeasible) else f"that needs cost {enough.expected.cost_percent:.1f}%"
+    if isinstance(enough, Infeasible):
+        needs = enough.why
+    else:
+        needs = f"that needs cost {enough.expected.cost_percent:.1f}%{can_be_had(mixes(rungs, floor.of))}"
     return f"gives {gives:.1f}% of its quality, less than {floor.percent:g}%; {needs}"
 
 
@@ -125,6 +145,24 @@ def _priceless(draft: Draft, entry: ChooseEntry) -> list[Problem]:
     example = "price: {input: $0.05/M, output: $0.20/M}"
     told = f"has no price, which a target needs where other models of the ladder have one: add {example} ($0/M if free)"
     return [draft.at_key(("models", name), told) for name in without]
+
+
+def _upside_down(
+    draft: Draft, here: Path, entry: ChooseEntry, models: Mapping[str, Model], sample: Calibration
+) -> list[Problem]:
+    """A tier above one that answers better and costs no less: "up" would lead down."""
+    priced = any(_has_price(draft, name) for name in entry.among)
+    for at, (lower, upper) in enumerate(pairwise(entry.among), 1):
+        less, more = ((fmean(sample.p_good[models[name].head]), _charge(models[name])) for name in (lower, upper))
+        if more[0] < less[0] - WORSE and (not priced or more[1] <= less[1]):
+            costs = " and costs no more" if priced else ""
+            told = f"goes from the lowest tier to the highest, but {upper}, after {lower}, answers worse{costs}"
+            return [draft.at_value((*here, "among", at), f"{told}: write {upper} before {lower}")]
+    return []
+
+
+def _charge(model: Model) -> float:
+    return charge(model.price, ASSUMED_PROMPT_TOKENS, EXPECTED_OUTPUT_TOKENS)
 
 
 def _has_price(draft: Draft, name: str) -> bool:

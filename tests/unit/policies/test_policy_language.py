@@ -272,7 +272,7 @@ BAD = [
         HEAD + "routes:\n  - name: x\n    choose: {by: dificulty, among: [small], target: {cost: 40}}\n",
         [
             '7:18 routes.x.choose.by should be difficulty; did you mean "difficulty"?',
-            "7:36 routes.x.choose.among should not be empty",
+            "7:36 routes.x.choose.among needs 2 entries at least; a route with one model is `use: ...`",
             "7:60 routes.x.choose.target.cost needs a reference: 40% of MODEL",
         ],
     ),
@@ -467,10 +467,26 @@ BAD = [
         ],
     ),
     (
+        HEAD + CHOICE.replace("[small, large]", "[large, small]"),
+        [
+            "6:45 routes.0.choose.among goes from the lowest tier to the highest, but small, after large, answers worse"
+            " and costs no more: write small before large"
+        ],
+    ),
+    (
+        HEAD.replace(", price: {input: $1/M, output: $4/M}", "").replace(", price: {input: $10/M, output: $40/M}", "")
+        + CHOICE.replace("[small, large]", "[large, small]"),
+        [
+            "6:45 routes.0.choose.among goes from the lowest tier to the highest, but small, after large, answers worse:"
+            " write small before large"
+        ],
+    ),
+    (
         HEAD + CHOICE.replace("large}}", "large}, floor: {quality: 98% of large}}"),
         [
             "6:83 routes.0.choose.floor cannot be held: cost 40% of large gives 93.4% of its quality, less than 98%;"
-            " that needs cost 48.3%"
+            " that needs cost 48.3%; cost and quality that can be had:"
+            " 10% for 66.4%, 23% for 81.1%, 37% for 91.7%, 51% for 99.2%, 64% for 103.8%, 78% for 105.4%"
         ],
     ),
     (
