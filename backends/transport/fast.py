@@ -83,8 +83,8 @@ class FastTransport:
 
 
 async def _taken(pool: Pool, connect_s: float, now: float, whole_s: float | None) -> tuple[Connection, bool]:
-    """As `take`, in the time of the whole answer, which may be less than waiting for a turn and then connecting may take."""
-    if whole_s is None or whole_s > 2 * connect_s:
+    """As `take`, in the time of the whole answer, which may be less than connecting may take."""
+    if whole_s is None or whole_s > connect_s:
         return await pool.take(connect_s)
     try:
         async with asyncio.timeout_at(now + whole_s):

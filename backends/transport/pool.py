@@ -53,19 +53,25 @@ class Pool:
         return None
 
     async def take(self, within_s: float) -> tuple[Connection, bool]:
-        """A connection, and whether it was used before. Raises `TransportError`, nothing sent."""
-        deadline = self.now() + within_s
+        """A connection, and whether it was used before, in so many seconds from here on, whatever they are waited for. Raises
+        `TransportError`, nothing sent."""
+        deadline, has_waited = self.now() + within_s, False
         while self.in_use >= self._size:
+            has_waited = True
             await self._slot(deadline)
         used = self.reuse(self.now())
         if used is not None:
             return used, True
         self.in_use += 1
         try:
-            fresh = await connect(self._origin, self._tls, within_s, self._make)
-        except BaseException:
+            fresh = await connect(
+                self._origin, self._tls, deadline - self.now() if has_waited else within_s, self._make
+            )
+        except BaseException as error:
             self.in_use -= 1
             self._wake()
+            if has_waited and isinstance(error, TransportError) and self.now() >= deadline:
+                raise self._busy() from error  # who had little time left says nothing of the peer
             raise
         self._open.add(fresh)
         return fresh, False
@@ -114,6 +120,8 @@ class Pool:
             if waiter.done() and not waiter.cancelled():
                 self._wake()
             if isinstance(error, TimeoutError):
-                message = f"all {self._size} connections to the upstream are in use"
-                raise TransportError("busy", message, sent=False) from error
+                raise self._busy() from error
             raise
+
+    def _busy(self) -> TransportError:
+        return TransportError("busy", f"all {self._size} connections to the upstream are in use", sent=False)

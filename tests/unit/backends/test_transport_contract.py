@@ -347,6 +347,32 @@ async def test_who_gives_up_connecting_makes_room_for_who_waits() -> None:
     assert fast.in_use == 0
 
 
+@pytest.mark.parametrize("whole_s", [None, 60.0])
+def test_waiting_for_a_turn_and_then_connecting_take_the_time_of_one(whole_s: float | None) -> None:
+    async def asked() -> None:
+        loop, fast, parted = asyncio.get_running_loop(), FastTransport(PoolLimits(connections=1)), asyncio.Event()
+
+        async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await parted.wait()
+            writer.close()
+
+        async with await asyncio.start_server(says_nothing, "127.0.0.1", 0) as silent:
+            origin, _ = locate(f"https://127.0.0.1:{silent.sockets[0].getsockname()[1]}")
+            held = asyncio.create_task(fast.open(HttpRequest("POST", origin, "/"), 60.0))
+            await asyncio.sleep(0)
+            began_at = loop.time()
+            loop.call_later(9.0, held.cancel)
+            with pytest.raises(TransportError) as failure:
+                await fast.open(HttpRequest("POST", origin, "/"), 10.0, whole_s)
+            took_s = loop.time() - began_at
+            parted.set()
+
+        assert (failure.value.kind, failure.value.sent, fast.in_use) == ("busy", False, 0)
+        assert took_s == pytest.approx(10.0)
+
+    run_virtual(asked())
+
+
 async def test_who_is_given_a_turn_and_gives_up_gives_it_on() -> None:
     fast = FastTransport(PoolLimits(connections=1))
     async with fake_upstream(sse_reply(text_chunk("a"), Until(asyncio.Event())), json_reply({})) as upstream:
