@@ -32,6 +32,10 @@ def stamp_of(folder: Path | None) -> Stamp:
     return tuple([(name, stat.st_mtime_ns, stat.st_size) for name, stat in found])
 
 
+class BadArtefact(BadSettings):
+    """What is named as an artefact is none that can be used here."""
+
+
 class Classifiers:
     """Estimators by the artefact that they speak from. `artefact` stands in for the shipped one.
 
@@ -85,8 +89,14 @@ class PolicyReader:
         self._artefact = ""
 
     def calibrate(self, artefact: str) -> Calibration:
+        """Raises ValueError where the artefact that the file names is at fault, else BadSettings."""
         self._artefact = artefact
-        return self._classifiers.open(artefact).calibration
+        try:
+            return self._classifiers.open(artefact).calibration
+        except BadArtefact as error:
+            if artefact == SHIPPED:
+                raise BadSettings(f"the difficulty classifier: {error}") from error
+            raise ValueError(str(error)) from error
 
     def weigh(self, path: str) -> Mapping[str, Weights]:
         """Weights of an answer's signals, by model. Raises OSError, ValueError."""
@@ -108,5 +118,7 @@ def open_classifier(path: Path | None, embedder: str | None) -> "Estimator":
 
         try:
             return open_estimator(path, embedder)
-        except (ArtefactRefused, EmbedderFailed, EncoderMissing) as error:
+        except ArtefactRefused as error:
+            raise BadArtefact(str(error)) from error
+        except (EmbedderFailed, EncoderMissing) as error:
             raise BadSettings(f"the difficulty classifier: {error}") from error

@@ -56,8 +56,7 @@ def _sample(draft: Draft, calibrate: Calibrate) -> Calibration | Problem:
     try:
         return calibrate(draft.file.difficulty.artefact)
     except (OSError, ValueError) as error:
-        artefact = draft.file.difficulty.artefact
-        return draft.at_value(("difficulty", "artefact"), f"the difficulty artefact {artefact} cannot be read: {error}")
+        return draft.at_value(("difficulty", "artefact"), f"cannot be used: {error}")
 
 
 def _solve_route(

@@ -51,6 +51,18 @@ def test_a_bad_policy_is_told_at_its_line_and_column_with_a_suggestion_and_code_
     assert 'did you mean "fallback"?' in result.stderr
 
 
+def test_an_artefact_that_is_not_there_is_told_where_the_file_names_it(run, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "policy: 1\nmodels: {small: {at: 'http://a/v1'}, large: {at: 'http://b/v1'}}\n"
+        "routes: [{choose: {by: difficulty, among: [small, large], target: {cost: 40% of large}}}]\n"
+        "difficulty: {artefact: nowhere}\n"
+    )
+    result = run("check", path)
+    assert result.exit_code == 2
+    assert "p.yaml:4:24 difficulty.artefact cannot be used: nowhere/manifest.json cannot be read" in result.output
+
+
 @pytest.mark.parametrize("command", [("check",), ("serve",), ("explain", "--text", "hi")])
 def test_a_policy_that_is_not_there_is_named_with_code_2(run, tmp_path, command):
     name, *options = command

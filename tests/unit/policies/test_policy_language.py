@@ -564,7 +564,7 @@ def test_an_artefact_that_cannot_be_read_is_a_problem_of_the_file() -> None:
     text = FOUR_LINES + "difficulty: {artefact: nowhere}\n"
     loaded = load_policy(text, name="p.yaml", calibrate=missing)
     assert [problem.render().splitlines()[0] for problem in loaded.problems] == [
-        "p.yaml:5:24 difficulty.artefact the difficulty artefact nowhere cannot be read: no such artefact: nowhere"
+        "p.yaml:5:24 difficulty.artefact cannot be used: no such artefact: nowhere"
     ]
 
 
