@@ -1,6 +1,7 @@
 """Training and evaluating end to end, on invented tables and embeddings that need no encoder."""
 
 import fcntl
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from classifiers import artefact
 from classifiers.embedding.encoder import DEFAULT_NAME
@@ -17,6 +19,7 @@ from classifiers.measuring.evaluate import COLUMNS, evaluate
 from classifiers.outcomes import pool
 from classifiers.outcomes.data import DataMissing, mtbench
 from classifiers.training.shipped import train
+from gateway.cli import app
 
 ROWS = 60
 
@@ -114,6 +117,58 @@ def test_every_evaluation_holds_every_baseline(trained_folder: Path, tables: Pat
     assert {("mmlu → gsm8k", name) for name in ("turnout", *BASELINES)} <= routers
     assert {("mt-bench", name) for name in ("turnout, as shipped", *BASELINES)} <= routers
     assert report.markdown().count("\n") == len(report.rows) + 1
+    assert set(report.curves) == {"mmlu → gsm8k", "mt-bench"}
+    for name, router, prompts, at_40, apgr, *_ in report.rows:
+        if apgr is None:
+            continue
+        line = report.curves[name].deferral[router.removesuffix(", as shipped")]
+        assert np.interp(0.4, line.share, line.quality) == pytest.approx(at_40, abs=0.03)
+        chances = report.curves[name].reliability
+        assert (
+            sum(chances["small"].prompts) == prompts
+            if chances
+            else "grades" in report.curves[name].missing["reliability"]
+        )
+
+
+def test_every_set_of_published_prompts_is_drawn_into_a_folder_of_its_own(
+    trained_folder: Path, tables: Path, cache: Path, tmp_path: Path
+):
+    pytest.importorskip("matplotlib")
+    words = (
+        "evaluate",
+        "--artefact",
+        str(trained_folder),
+        "--data",
+        str(tables),
+        "--split",
+        "gsm8k-cv5",
+        "--resamples",
+        "5",
+    )
+
+    result = CliRunner().invoke(
+        app, [*words, "--json", "--plots", str(tmp_path)], env={"TURNOUT_CACHE_DIR": str(cache)}
+    )
+
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert {type(row[2]) for row in told["rows"]} == {int}
+    three = {"reliability.png", "deferral.png", "frontier.png"}
+    drawn = {folder.name: {path.name for path in folder.iterdir()} for folder in tmp_path.iterdir()}
+    assert drawn.pop("mt-bench") == three - {"reliability.png"}
+    assert drawn == dict.fromkeys(("gsm8k-cv5", "mmlu-to-gsm8k", "mix-to-gsm8k", "gsm8k-to-mmlu", "mix-to-mmlu"), three)
+    assert "no reliability.png: mt-bench has grades" in result.stderr
+
+
+def test_the_shipped_recipe_shows_curves_of_what_it_held_out(trained_folder: Path):
+    told = json.loads((trained_folder / "report.json").read_text(), parse_constant=pytest.fail)
+
+    (_, _, held, small, predicted, large, *_), *_ = told["rows"]
+    curve, line = told["curves"]["reliability"]["small"], told["curves"]["deferral"]["turnout"]
+    assert sum(curve["prompts"]) == held
+    assert np.average(curve["predicted"], weights=curve["prompts"]) == pytest.approx(predicted)
+    assert (line["quality"][0], line["quality"][-1]) == pytest.approx((small, large))
 
 
 def test_without_tables_it_says_which_are_expected(tmp_path: Path):
