@@ -56,7 +56,7 @@ def train_own(
     order = _without_meaning(outcomes)
     learned, measured = fit_outcomes(outcomes, order, store)
     manifest = Manifest(
-        format=artefact.FORMAT, name=data.stem, trained_on=trained_on, encoder=embedder or DEFAULT_NAME, width=384,
+        format=artefact.FORMAT, name=_readable(data.stem), trained_on=trained_on, encoder=embedder or DEFAULT_NAME, width=384,
         features=NAMES, heads=outcomes.models, tensors_sha256="", card=_card(data, outcomes), metrics=measured,
         libraries=libraries(),
     )  # fmt: skip
@@ -111,6 +111,11 @@ def held_out(p_good: Floats, quality: Floats, models: tuple[str, ...], round_of:
 def libraries() -> dict[str, str]:
     """The releases that made an artefact."""
     return {package: version(package) for package in ("scikit-learn", "numpy", "sentence-transformers", "torch")}
+
+
+def _readable(name: str) -> str:
+    """The name of a file may hold bytes that no JSON can."""
+    return name.encode(errors="replace").decode()
 
 
 def _without_meaning(outcomes: Outcomes) -> list[int]:

@@ -23,7 +23,8 @@ OwnDataOption = Annotated[
     Path | None, typer.Option("--data", help="CSV of own outcomes; to train, also the folder of published tables")
 ]
 FromLogOption = Annotated[
-    Path | None, typer.Option("--from-log", help="a log of decisions with feedback or escalations, in place of --data")
+    Path | None,
+    typer.Option("--from-log", help="a log of decisions with feedback, escalations or shadows, in place of --data"),
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="folder for the artefact")]
 ArtefactOption = Annotated[Path | None, typer.Option(help="artefact folder (default: the shipped one)")]
@@ -41,8 +42,9 @@ def one_source(data: Path | None, log: Path | None) -> Path | None:
 
 def taught_by(log: Path | None) -> "Lessons":
     assert log is not None
+    name = log.name.encode(errors="replace").decode()  # it may hold bytes that no JSON can
     with readable():
-        return lessons(lambda: read_log(log), policies_beside(log), log.name)
+        return lessons(lambda: read_log(log), policies_beside(log), name)
 
 
 @contextmanager

@@ -167,6 +167,14 @@ def test_calibrating_moves_the_chances_to_what_is_seen_and_keeps_the_order(own: 
     assert "calibrated_on" in artefact.load(tmp_path / "moved").manifest.card
 
 
+def test_a_file_whose_name_is_no_text_teaches_like_any_other(cache: Path, tmp_path: Path):
+    data = write(tmp_path / "\udcff.csv", prompts(0, 60), 1)  # one byte, 0xff, in a file system of bytes
+
+    train_own(data, tmp_path / "out", cache_dir=cache, trained_on="2026-01-01")
+
+    assert artefact.load(tmp_path / "out").manifest.name == "?"
+
+
 def test_three_models_have_three_heads(cache: Path, tmp_path: Path):
     data = write(tmp_path / "three.csv", prompts(0, ROWS), 4, models=("small", "middle", "large"))
 
