@@ -12,6 +12,7 @@ from collections.abc import Callable
 from gateway.request.settlement import Settlement
 from gateway.telemetry.forks import in_child
 from gateway.telemetry.logs import Over, RequestLog
+from gateway.telemetry.piped import LinesLost
 
 LATEST_S = 0.02
 """How late a line may be."""
@@ -73,8 +74,8 @@ def write(log: RequestLog, waiting: list[Over], lost: Callable[[int], object]) -
     waiting.clear()
     try:
         log.write(over)
-    except OSError:
-        lost(len(over))
+    except LinesLost as error:
+        lost(error.lines)
     except ValueError:  # before anything was written: one has a text that is none (a surrogate), or nobody reads at all
         if failed := sum([not is_written(log, one) for one in over]):
             lost(failed)
@@ -83,6 +84,6 @@ def write(log: RequestLog, waiting: list[Over], lost: Callable[[int], object]) -
 def is_written(log: RequestLog, one: Over) -> bool:
     try:
         log.write([one])
-    except (OSError, ValueError):
+    except (LinesLost, ValueError):
         return False
     return True

@@ -10,6 +10,7 @@ import msgspec
 from gateway.request.settlement import Settlement
 from gateway.telemetry import budgets
 from gateway.telemetry.outcome import outcome
+from gateway.telemetry.piped import most_together, write_lines
 from gateway.telemetry.redact import Redactor
 from policies.decision import Call
 
@@ -38,14 +39,15 @@ class RequestLog:
     def __init__(self, form: Form, redactor: Redactor, out: TextIO | None = None) -> None:
         self._clean = redactor.clean
         self._out = out or sys.stderr
+        self._together = most_together(self._out)
         self._render = as_json() if form == "json" else for_people()
         self._alike: dict[Kind, dict[str, Field]] = {}
         self._clock = Clock()
 
     def write(self, over: Iterable[Over]) -> None:
-        """Their lines, all at once. Raises OSError or ValueError when they cannot be written."""
-        self._out.write(self._render([self._line(*one) for one in over]))
-        self._out.flush()
+        """Their lines, all at once; to a pipe, as many at once as no other process can write into. Raises LinesLost, or
+        ValueError before any is written, when they cannot be."""
+        write_lines(self._out, self._render([self._line(*one) for one in over]), self._together)
 
     def _line(self, settlement: Settlement, trace_id: str, at_ns: int) -> dict[str, Field]:
         """The fields, in the order in which a person asks: which, who, what came of it, why, how much. What only this process
