@@ -1,4 +1,5 @@
-"""A classifier from a gateway's own log: each question was answered by one model, and somebody said how well.
+"""A classifier from a gateway's own log: each question was answered by one model, and somebody said how well; or by two, and
+what the one answered says something of the other.
 
 What the others would have said is filled in: the estimate of then, plus what answers of that model to alike questions were
 better or worse than estimated. Rows weigh by the inverse of the chance with which their model was chosen, so that a question
@@ -100,10 +101,10 @@ def stages_of(opened: Artefact, known: Known) -> Stages | None:
 def card(lessons: Lessons) -> dict[str, object]:
     return {
         "predicts": "P(the model answers well) for one turn of a user, one head per model",
-        "good": "what callers said of answers, else what an escalation's signals said, 0..1",
+        "good": "what callers said of answers, else what an escalation's signals said, else what shadows say of both, 0..1",
         "log": lessons.name,
         "questions": len(lessons.rows),
         "outcomes": {head: dict(counts) for head, counts in lessons.counts.items()},
-        "weights": f"the inverse of the chance of the choice, at most {lessons.most_weight:g}",
+        "weights": f"the inverse of the chance of the choice, or of a shadow's draw, at most {lessons.most_weight:g}",
         "not_for": "other models than these, and kinds of prompts that are not among these",
     }

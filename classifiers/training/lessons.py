@@ -1,4 +1,5 @@
-"""What a log teaches: questions as numbers, each answered by one model, and how well; then as arrays, with the gaps filled."""
+"""What a log teaches: questions as numbers, each answered by one model or by two, and how well; then as arrays, with the gaps
+filled."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,19 +20,23 @@ from policies.estimates import Ends
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     """One question. `quality` 0 to 1 by head, of those that answered it; `p_good` what was estimated then, empty where nothing
-    was; `ends` what the quick stage of this artefact left open, None of a conversation of several turns."""
+    was; `ends` what the quick stage of this artefact left open, None of a conversation of several turns. `weights` by head are
+    those of answers that were there by a draw of their own, the others weigh as the question does. `stands`: heads whose answer
+    was seen, and nobody can say how good it is."""
 
     numbers: Numbers
     quality: Mapping[str, float]
     p_good: Mapping[str, float]
     weight: float
+    weights: Mapping[str, float] = {}
+    stands: frozenset[str] = frozenset()
     artefact: str = ""
     ends: Ends | None = None
 
 
 class Lessons(msgspec.Struct, frozen=True, kw_only=True):
     """Of one log. `counts` has the outcomes of each head by where they come from, `heads` in the order of the ladder;
-    `numberless` questions have an outcome and no numbers, and are not among `rows`."""
+    `numberless` questions have an outcome and no numbers, and are not among `rows`; `unheard` comparisons taught nothing."""
 
     name: str
     heads: tuple[str, ...]
@@ -39,18 +44,21 @@ class Lessons(msgspec.Struct, frozen=True, kw_only=True):
     counts: Mapping[str, Mapping[str, int]]
     numberless: int
     most_weight: float
+    unheard: int = 0
 
 
 class Known(msgspec.Struct, frozen=True):
     """The rows as arrays, in an order without meaning: `observed` [n, models], `quality` with guesses where nobody answered,
-    `before` what was estimated, `ends` [n, 2] the gains at both ends of the quick stage, NaN where there were none; `static`
-    float32 [n, width], None where a question has no static vector."""
+    `before` what was estimated, `weight` [n] of the questions, `weights` [n, models] of the answers. `ends` [n, 2] are the
+    gains at both ends of the quick stage, NaN where there were none; `static` float32 [n, width], None where a question has no
+    static vector."""
 
     inputs: Inputs
     quality: Floats
     observed: NDArray[np.bool_]
     before: Floats
     weight: Floats
+    weights: Floats
     ends: Floats
     static: NDArray[np.float32] | None
 
@@ -58,7 +66,7 @@ class Known(msgspec.Struct, frozen=True):
         """The rows at these positions, in this order."""
         return Known(
             self.inputs.take(rows), self.quality[rows], self.observed[rows], self.before[rows], self.weight[rows],
-            self.ends[rows], None if self.static is None else self.static[rows],
+            self.weights[rows], self.ends[rows], None if self.static is None else self.static[rows],
         )  # fmt: skip
 
 
@@ -69,15 +77,18 @@ def arrayed(lessons: Lessons, heads: Sequence[str], encoder: str, opened: Artefa
     rows = sorted(rows, key=lambda row: row.numbers.vector)
     inputs, weight = unpack([row.numbers for row in rows]), np.array([row.weight for row in rows])
     told = np.array([[row.quality.get(head, np.nan) for head in heads] for row in rows])
+    weights = np.array([[row.weights.get(head, row.weight) for head in heads] for row in rows])
+    stands = np.array([[head in row.stands for head in heads] for row in rows])
     observed = ~np.isnan(told)
     before = (
-        estimated(heads, rows, told, weight)
+        estimated(heads, rows, told, weights)
         if opened is None
         else opened.blend.scale.apply(mean_contrasts(opened.blend.members, inputs))
     )
     ends = np.array([ends_of(row, heads, opened) for row in rows])
     static = unpack_static([row.numbers for row in rows])
-    return Known(inputs, filled(inputs, told, before, weight), observed, before, weight, ends, static)
+    quality = filled(inputs, told, before, weights, stands)
+    return Known(inputs, quality, observed, before, weight, weights, ends, static)
 
 
 def ends_of(row: Lesson, heads: Sequence[str], opened: Artefact | None) -> tuple[float, float]:
@@ -106,11 +117,11 @@ def refuse_few(lessons: Lessons, heads: Sequence[str], rows: Sequence[Lesson], e
     raise OutcomesRefused(told)
 
 
-def estimated(heads: Sequence[str], rows: Sequence[Lesson], told: Floats, weight: Floats) -> Floats:
+def estimated(heads: Sequence[str], rows: Sequence[Lesson], told: Floats, weights: Floats) -> Floats:
     """What the log estimated, [n, models]; of who was not estimated the mean of what was told."""
     known = np.array([[row.p_good.get(head, np.nan) for head in heads] for row in rows])
     for at in range(len(heads)):
         seen = ~np.isnan(told[:, at])
-        mean = float(np.average(told[seen, at], weights=weight[seen]))
+        mean = float(np.average(told[seen, at], weights=weights[seen, at]))
         known[np.isnan(known[:, at]), at] = mean
     return known

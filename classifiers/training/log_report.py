@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from classifiers.heads.inputs import Floats
@@ -13,7 +14,8 @@ from classifiers.stages import LEVEL, Stages
 from classifiers.training.lessons import Known, Lessons
 
 COLUMNS = ("model", "outcomes", "of", "mean quality", "ECE before", "ECE after")
-ONE_ANSWER = "a log has one answer to each question, so what the other models would have said is not known"
+ONE_ANSWER = "a log has one answer to most questions, so what the other models would have said is not known"
+_TIMES = 10
 
 
 class Judged(NamedTuple):
@@ -40,17 +42,21 @@ def reliabilities(heads: Sequence[str], known: Known, chances: Floats) -> Mappin
     """By model, over what was observed of each."""
     seen = {head: standing_for(known, at) for at, head in enumerate(heads)}
     return {
-        head: reliability(chances[rows, at], known.quality[rows, at])
+        head: _of_questions(reliability(chances[rows, at], known.quality[rows, at]))
         for at, (head, rows) in enumerate(seen.items())
         if len(rows)
     }
 
 
 def standing_for(known: Known, at: int) -> metrics.Rows:
-    """Rows that the model at this place answered, each as often as it weighs: so they are all questions, not those that went
-    there."""
+    """Rows that the model at this place answered, each ten times as often as it weighs, which may be 1.33: so they stand for
+    all questions, not for those that went there."""
     seen = np.nonzero(known.observed[:, at])[0]
-    return np.repeat(seen, np.rint(known.weight[seen]).astype(np.intp))
+    return np.repeat(seen, np.rint(_TIMES * known.weights[seen, at]).astype(np.intp))
+
+
+def _of_questions(found: Reliability) -> Reliability:
+    return msgspec.structs.replace(found, prompts=tuple(round(count / _TIMES) for count in found.prompts))
 
 
 def report(what: str, lessons: Lessons, heads: Sequence[str], judged: Judged, quick: str) -> Report:
@@ -60,6 +66,7 @@ def report(what: str, lessons: Lessons, heads: Sequence[str], judged: Judged, qu
     heavy = float((known.weight >= lessons.most_weight).mean())
     notes = (
         f"rows weigh by the inverse of their choice's chance, at most {lessons.most_weight:g} ({heavy:.1%} of them do)",
+        *([f"{lessons.unheard} comparisons by shadows taught nothing"] if lessons.unheard else []),
         f"ECE is of {len(judged.unseen.weight)} questions that were kept back",
         f"{lessons.numberless} decisions with an outcome have no numbers and taught nothing",
         quick,
@@ -70,7 +77,7 @@ def report(what: str, lessons: Lessons, heads: Sequence[str], judged: Judged, qu
 
 def _row(head: str, at: int, counts: Mapping[str, int], judged: Judged) -> tuple[Cell, ...]:
     known, unseen, seen = judged.known, judged.unseen, judged.known.observed[:, at]
-    mean = float(np.average(known.quality[seen, at], weights=known.weight[seen]))
+    mean = float(np.average(known.quality[seen, at], weights=known.weights[seen, at]))
     of = ", ".join(f"{source} {count}" for source, count in sorted(counts.items()))
     eces = [off_by(unseen, chances, at) for chances in (unseen.before, judged.after)]
     return (head, int(seen.sum()), of, mean, *eces)

@@ -2,86 +2,78 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
+from gateway.decisions.comparisons import Comparisons, set_aside
 from gateway.decisions.record import DecisionRecord, Record
 from gateway.decisions.replay import PolicyOf, decisions
+from gateway.decisions.shadowed import MOST_WEIGHT, Question, question_of
 from gateway.decisions.worth import worths
 from policies.policy import Policy
 
 if TYPE_CHECKING:
-    from classifiers.training.lessons import Lessons
-
-MOST_WEIGHT = 50.0
-"""Of one question: a choice that was made with less than one chance in 50 weighs no more than that."""
-
-Source = Literal["feedback", "judgement"]
-"""feedback   what callers said of the answer that they got
-judgement  the chance of being right that an escalation's signals gave an answer, kept or given up
-"""
-
-
-class Label(NamedTuple):
-    """How well a model answered, 0 to 1."""
-
-    model: str
-    quality: float
-    source: Source
+    from classifiers.training.lessons import Lesson, Lessons
 
 
 def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: str) -> "Lessons":
     """Of every decision by difficulty that has an outcome; the log is read twice. Needs the classifiers' libraries."""
-    from classifiers.training.lessons import Lesson, Lessons
+    from classifiers.training.lessons import Lessons
 
-    told, rows, numberless = worths(records()), [], 0
+    shadows: Comparisons = {}
+    told = worths(set_aside(records(), shadows))
+    drawn, heard = sum(map(len, shadows.values())), 0
+    rows, numberless = [], 0
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     heads: dict[str, None] = {}
     for record in decisions(records()):
         policy = policy_at(policy_of, record)
         if policy is None or record.decision.line is None:
             continue
-        heads.update(dict.fromkeys(ladder(policy, record)))
-        labels = list(labels_of(record, told.get((record.tenant, record.request_id))))
-        if labels and record.numbers is None:
+        key, arm = (record.tenant, record.request_id), policy.arm(record.decision.assignments)
+        ladder = tuple(ladder_of(arm, record))
+        heads.update(dict.fromkeys(ladder))
+        question = question_of(record, policy, ladder, told.get(key), shadows.pop(key, {}).values())
+        if question.labels and record.numbers is None:
             numberless += 1
-        elif labels and record.numbers is not None:
-            quality = {policy.models[label.model].head: label.quality for label in labels}
-            for label in labels:
-                counts[policy.models[label.model].head][label.source] += 1
-            weight = min(1 / record.probability, MOST_WEIGHT)
-            told_then = record.estimate
-            rows.append(
-                Lesson(
-                    numbers=record.numbers, quality=quality, p_good=told_then.p_good, weight=weight,
-                    artefact=told_then.artefact, ends=None if told_then.earlier else told_then.ends,
-                )
-            )  # fmt: skip
+        elif question.labels:
+            rows.append(lesson_of(record, question, arm))
+            heard += question.heard
+            for label in question.labels:
+                counts[arm.models[label.model].head][label.source] += 1
     return Lessons(
-        name=name, heads=tuple(heads), rows=rows, counts=counts, numberless=numberless, most_weight=MOST_WEIGHT
+        name=name, heads=tuple(heads), rows=rows, counts=counts, numberless=numberless, most_weight=MOST_WEIGHT,
+        unheard=drawn - heard,
+    )  # fmt: skip
+
+
+def lesson_of(record: DecisionRecord, question: Question, policy: Policy) -> "Lesson":
+    """Of a record with numbers; `policy` made the decision."""
+    from classifiers.training.lessons import Lesson
+
+    assert record.numbers is not None
+    head, estimate = {name: model.head for name, model in policy.models.items()}, record.estimate
+    return Lesson(
+        numbers=record.numbers,
+        quality={head[label.model]: label.quality for label in question.labels},
+        p_good=estimate.p_good,
+        weight=question.weight,
+        weights={head[model]: weight for model, weight in question.weights.items()},
+        stands=frozenset([head[model] for model in question.stands]),
+        artefact=estimate.artefact,
+        ends=None if estimate.earlier else estimate.ends,
     )
 
 
 def policy_at(policy_of: PolicyOf, record: DecisionRecord) -> Policy | None:
+    """The file's own, without variants."""
     try:
-        return policy_of(record.decision.policy_hash).arm(record.decision.assignments)
+        return policy_of(record.decision.policy_hash)
     except (OSError, ValueError):
         return None
 
 
-def ladder(policy: Policy, record: DecisionRecord) -> Iterator[str]:
+def ladder_of(policy: Policy, record: DecisionRecord) -> Iterator[str]:
     """The heads of the route that decided, lowest tier first."""
     for route in policy.routes:
         if route.name == record.decision.route and route.choose is not None:
             yield from (policy.models[model].head for model in route.choose.among)
-
-
-def labels_of(record: DecisionRecord, worth: float | None) -> Iterator[Label]:
-    """What callers said goes before what signals said."""
-    outcome = record.outcome
-    if outcome.answered_by is not None:
-        if worth is not None:
-            yield Label(outcome.answered_by.model, worth, "feedback")
-        elif outcome.p_correct is not None and outcome.judgement != "escalated":
-            yield Label(outcome.answered_by.model, outcome.p_correct, "judgement")
-    if outcome.abandoned_by is not None and outcome.p_correct is not None:
-        yield Label(outcome.abandoned_by.model, outcome.p_correct, "judgement")

@@ -1,6 +1,5 @@
 """From a log to a classifier that a policy can name: what counts as an outcome, and the commands."""
 
-import asyncio
 import random
 from collections.abc import Callable
 from functools import partial
@@ -21,10 +20,12 @@ from classifiers.features.packing import make_of, pack
 from classifiers.heads.inputs import Inputs
 from gateway.cli import app
 from gateway.decisions.asked import Asked
-from gateway.decisions.lessons import MOST_WEIGHT, Label, labels_of, lessons
+from gateway.decisions.labels import Label, labels_of
+from gateway.decisions.lessons import lessons
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord, FeedbackRecord, Outcome
 from gateway.decisions.replay import policies_beside
+from gateway.decisions.shadowed import MOST_WEIGHT
 from gateway.request.judge import Judged
 from policies.decide import decide
 from policies.decision import Call
@@ -62,8 +63,8 @@ async def written(folder: Path, count: int, *, rated: bool = True) -> None:
     assert kept.lost == []
 
 
-async def command(*words: str) -> Result:
-    return await asyncio.to_thread(CliRunner().invoke, app, list(words))
+def command(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
 
 
 async def test_a_log_gives_its_outcomes_with_their_sources_and_weights(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ async def test_the_command_trains_on_a_log_and_a_policy_can_name_what_it_wrote(t
     await written(tmp_path / "log", 160)
     out = tmp_path / "new"
 
-    done = await command("train", "--from-log", str(tmp_path / "log"), "--out", str(out), "--threads", "1")
+    done = command("train", "--from-log", str(tmp_path / "log"), "--out", str(out), "--threads", "1")
 
     assert done.exit_code == 0, done.output
     opened = artefact.load(out)
@@ -100,10 +101,10 @@ async def test_too_little_is_refused_with_what_there_is(tmp_path: Path) -> None:
     await written(tmp_path / "few", 40)
     await written(tmp_path / "mute", 40, rated=False)
 
-    few = await command("train", "--from-log", str(tmp_path / "few"), "--out", str(tmp_path / "out"))
-    mute = await command("calibrate", "--from-log", str(tmp_path / "mute"), "--out", str(tmp_path / "out"))
-    both = await command("train", "--data", "x.csv", "--from-log", str(tmp_path / "few"))
-    nothing = await command("train", "--from-log", str(tmp_path / "none"))
+    few = command("train", "--from-log", str(tmp_path / "few"), "--out", str(tmp_path / "out"))
+    mute = command("calibrate", "--from-log", str(tmp_path / "mute"), "--out", str(tmp_path / "out"))
+    both = command("train", "--data", "x.csv", "--from-log", str(tmp_path / "few"))
+    nothing = command("train", "--from-log", str(tmp_path / "none"))
 
     assert few.exit_code == mute.exit_code == 1
     assert "of small," in few.stderr
