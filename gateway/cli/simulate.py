@@ -112,7 +112,7 @@ def planned_for(
 
 
 def effect_of(experiment: Experiment, stated: str | None) -> Margin:
-    from policies.language.effects import effect
+    from policies.language.values.effects import effect
 
     if stated is None:
         if experiment.smallest_effect is None:

@@ -8,8 +8,9 @@ import msgspec
 
 from policies.escalate.plan import Escalation
 from policies.experiments.plan import Experiment
-from policies.language.compile import compile_models, compile_policy
+from policies.language.compile import compile_policy
 from policies.language.draft import Draft, draft
+from policies.language.meanings.models import compile_models
 from policies.language.overrides import CLOSED, Misplaced, Override, overrides_in, placed, without
 from policies.language.problem import Problem, Source
 from policies.language.tree import Path, descend

@@ -1,11 +1,11 @@
 """A file that has the right shape: its values, and where each of them stands. Not yet known to make sense."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from pydantic import ValidationError
 
-from policies.language.faults import path_of, problems_of
+from policies.language.faults import did_you_mean, path_of, problems_of
 from policies.language.problem import Problem, Source
 from policies.language.schema import PolicyFile
 from policies.language.tree import Entries, Entry, Items, Node, Path, descend, plain, spell, where_key, where_value
@@ -29,6 +29,12 @@ class Draft(msgspec.Struct, frozen=True):
     def at_key(self, path: Path, message: str) -> Problem:
         """A problem with the whole of `path`, shown at its key."""
         return self.source.problem(where_key(self.root, path), f"{spell(self.root, path)} {message}")
+
+    def undeclared(self, path: Path, model: str, also: Sequence[str] = ()) -> Iterator[Problem]:
+        """A problem where `model` is neither a model nor one of the words that may stand at `path` as well."""
+        if model not in self.names and model not in also:
+            hint = did_you_mean(model, [*self.names, *also])
+            yield self.at_value(path, f"names the model {model}, which is not declared{hint}")
 
 
 def draft(source: Source, root: Node) -> tuple[Draft | None, list[Problem]]:

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from policies.facts import AUTO
-from policies.language import quantities
-from policies.language.quantities import Share
+from policies.language.values import quantities
+from policies.language.values.quantities import Share
 from policies.policy import PROMPT_PREFIX, REQUESTED
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")

@@ -9,11 +9,12 @@ import msgspec
 
 from policies.escalate.plan import Escalation
 from policies.language.arms import Solved, joined, restored_arms, solved
-from policies.language.compile import compile_models, compile_policy, text_hash
-from policies.language.experimenting import compile_experiments
+from policies.language.compile import compile_policy, text_hash
 from policies.language.load import shape
+from policies.language.meanings.experiments import compile_experiments
+from policies.language.meanings.models import compile_models
+from policies.language.meanings.rollouts import compile_rollouts
 from policies.language.problem import Source
-from policies.language.rolling import compile_rollouts
 from policies.policy import Choose, Policy
 
 

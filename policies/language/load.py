@@ -5,26 +5,29 @@ from pathlib import PurePath
 
 import msgspec
 
-from policies.language import check
 from policies.language.arms import MOST, Arm, arms_of, in_arm, joined, rewritten, too_many
-from policies.language.budgeting import budget_meaning, budget_names
-from policies.language.compile import compile_models, compile_policy, text_hash
+from policies.language.compile import compile_policy, text_hash
 from policies.language.draft import Draft, draft
-from policies.language.escalating import (
+from policies.language.faults import nulls
+from policies.language.meanings.budgets import budget_meaning, budget_names
+from policies.language.meanings.escalations import (
     Weigh,
     compile_escalations,
     escalation_meaning,
     escalation_names,
     no_weights,
 )
-from policies.language.experimenting import compile_experiments, experiment_meaning, experiment_names
-from policies.language.faults import nulls
-from policies.language.hedging import hedge_meaning
+from policies.language.meanings.examples import example_meaning, example_names
+from policies.language.meanings.experiments import compile_experiments, experiment_meaning, experiment_names
+from policies.language.meanings.models import compile_models, model_circles, model_meaning, model_names
+from policies.language.meanings.resilience import hedge_meaning
+from policies.language.meanings.rollouts import compile_rollouts, rollout_meaning, rollout_names
+from policies.language.meanings.routes import route_abilities, route_meaning, route_names
+from policies.language.meanings.shadows import shadow_meaning, shadow_names, shadow_prices
 from policies.language.own_tests import Estimator, run_test
 from policies.language.parse import parse
 from policies.language.problem import Problem, Source
-from policies.language.rolling import compile_rollouts, rollout_meaning, rollout_names
-from policies.language.shadowing import shadow_meaning, shadow_names, shadow_prices
+from policies.language.secrets import secrets
 from policies.language.solving import Calibrate, solve_routes
 from policies.language.tree import Entries
 from policies.policy import Policy
@@ -73,13 +76,15 @@ def shape(source: Source, text: str) -> tuple[Draft | None, list[Problem]]:
         told = "a policy is a map of keys and values; it begins with `policy: 1`"
         return None, [*parsed.problems, source.problem(parsed.root.at, told)]
     found, faults = draft(source, parsed.root)
-    return found, [*parsed.problems, *nulls(source, parsed.root), *check.secrets(source, parsed.root), *faults]
+    return found, [*parsed.problems, *nulls(source, parsed.root), *secrets(source, parsed.root), *faults]
 
 
 def names(found: Draft) -> list[Problem]:
     """What is named and not declared."""
     return [
-        *check.references(found),
+        *model_names(found),
+        *route_names(found),
+        *example_names(found),
         *escalation_names(found),
         *experiment_names(found),
         *rollout_names(found),
@@ -89,8 +94,9 @@ def names(found: Draft) -> list[Problem]:
 
 
 def meaning(found: Draft) -> list[Problem]:
-    """What makes no sense in a file whose shape and names are right."""
-    return list(check.meaning(found)) or [
+    """What makes no sense in a file whose shape and names are right. Models and routes are judged first: the rest stands on
+    them."""
+    return [*model_circles(found), *route_meaning(found), *example_meaning(found)] or [
         *escalation_meaning(found),
         *experiment_meaning(found),
         *rollout_meaning(found),
@@ -102,7 +108,12 @@ def meaning(found: Draft) -> list[Problem]:
 def compiled(found: Draft, calibrate: Calibrate, weigh: Weigh, *, name: str, digest: str) -> Policy | list[Problem]:
     """The policy with its targets solved, without its experiments; or what is in the way."""
     models = compile_models(found.file)
-    problems = [*check.catalogue(found, models), *shadow_prices(found, models), *hedge_meaning(found, models)]
+    problems = [
+        *model_meaning(found, models),
+        *route_abilities(found, models),
+        *shadow_prices(found, models),
+        *hedge_meaning(found, models),
+    ]
     if problems:
         return problems
     escalations, problems = compile_escalations(found, models, weigh)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.facts import AUTO, Facts
-from policies.language.matchers import HAS, compile_when
-from policies.language.overlap import implies
+from policies.language.meanings.conditions import HAS, compile_when
+from policies.language.meanings.overlap import implies
 from policies.language.sections.conditions import When
 
 WORDS = st.lists(st.sampled_from(["x", "y", "z"]), min_size=1, max_size=2, unique=True)

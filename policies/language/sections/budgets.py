@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from policies.budgets.plan import Per, WhenAway
-from policies.language import spending
 from policies.language.closed import Closed
 from policies.language.fields import Name, Seconds
-from policies.language.spending import Limit
+from policies.language.values import limits as spending
+from policies.language.values.limits import Limit
 
 REJECT = "reject"
 DOWNGRADE_TO = "downgrade_to"

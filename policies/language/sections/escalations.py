@@ -6,9 +6,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from policies.escalate.plan import Moves, Signal
-from policies.language import shares
 from policies.language.closed import Closed
 from policies.language.fields import Seconds, Tokens
+from policies.language.values import shares
 
 Percent = Annotated[
     float,

@@ -6,8 +6,8 @@ from pydantic import Field, JsonValue, WithJsonSchema
 
 from policies.experiments.plan import Better, Kind, Then, Unit
 from policies.language.closed import Closed
-from policies.language.effects import AlphaShare, LongSeconds, Part, WorseBy
 from policies.language.fields import Name, Texts
+from policies.language.values.effects import AlphaShare, LongSeconds, Part, WorseBy
 
 
 class VariantEntry(Closed):

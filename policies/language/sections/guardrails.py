@@ -4,7 +4,7 @@ from pydantic import Field
 
 from policies.experiments.plan import Act
 from policies.language.closed import Closed
-from policies.language.effects import AlphaShare, WorseBy
+from policies.language.values.effects import AlphaShare, WorseBy
 
 
 class GuardrailEntry(Closed):

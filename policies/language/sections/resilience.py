@@ -4,15 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
-from policies.language import hedges, shares
 from policies.language.closed import Closed
 from policies.language.fields import Seconds
-from policies.language.hedges import After
+from policies.language.values import lateness, shares
+from policies.language.values.lateness import After
 
 AfterText = Annotated[
     InstanceOf[After],
-    BeforeValidator(hedges.after),
-    WithJsonSchema({"type": "string", "pattern": f"^(?:{hedges.AFTER_PATTERN})$"}),
+    BeforeValidator(lateness.after),
+    WithJsonSchema({"type": "string", "pattern": f"^(?:{lateness.AFTER_PATTERN})$"}),
 ]
 Percent = Annotated[
     float,

@@ -6,10 +6,10 @@ from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from policies.experiments.plan import CompareWith, Unit
 from policies.language.closed import Closed
-from policies.language.effects import LongSeconds
 from policies.language.fields import Name, Texts
 from policies.language.sections.experiments import HealthEntry
-from policies.language.shares import PERCENT_PATTERN, up_to_all
+from policies.language.values.effects import LongSeconds
+from policies.language.values.shares import PERCENT_PATTERN, up_to_all
 
 UnitShare = Annotated[
     float, BeforeValidator(up_to_all), WithJsonSchema({"type": "string", "pattern": f"^{PERCENT_PATTERN}$"})

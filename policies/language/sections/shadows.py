@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from policies.language import money, shares
 from policies.language.closed import Closed
 from policies.language.fields import Name, Seconds, Texts
 from policies.language.sections.conditions import When
+from policies.language.values import money, shares
 from policies.shadows.plan import Comparison
 
 ADay = Annotated[

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from policies.language.overlap import implies
+from policies.language.meanings.overlap import implies
 from policies.language.sections.conditions import When
 
 PAIRS = [

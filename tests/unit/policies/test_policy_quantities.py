@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from policies.estimates import Calibration
-from policies.language import quantities
+from policies.language.values import quantities
 
 
 @pytest.mark.parametrize(

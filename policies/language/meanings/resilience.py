@@ -1,4 +1,4 @@
-"""`resilience: {hedge: ...}` as deciding uses it, and what a file may say of it that makes no sense."""
+"""`resilience:` as deciding uses it, and what a file may say of its hedge that makes no sense."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,13 +6,27 @@ from policies.catalogue import Model
 from policies.hedging.plan import Hedging
 from policies.language.draft import Draft
 from policies.language.problem import Problem
-from policies.language.sections.resilience import HedgeEntry
+from policies.language.sections.resilience import HedgeEntry, ResilienceEntry
 from policies.language.tree import Path
+from policies.policy import Resilience
 
 HERE: Path = ("resilience", "hedge")
 
 
-def compile_hedging(entry: HedgeEntry | None) -> Hedging | None:
+def compile_resilience(limits: ResilienceEntry) -> Resilience:
+    return Resilience(
+        attempts=limits.attempts,
+        connect_s=limits.connect,
+        first_content_s=limits.first_content,
+        gap_s=limits.gap,
+        total_s=limits.total,
+        retry_uncertain=limits.retry_uncertain,
+        hedge=_hedging(limits.hedge),
+        retry_budget=None if limits.retry is None else limits.retry.budget,
+    )
+
+
+def _hedging(entry: HedgeEntry | None) -> Hedging | None:
     if entry is None:
         return None
     return Hedging(

@@ -7,9 +7,10 @@ from itertools import combinations
 
 from policies.experiments.metrics import NAMES, metric_of
 from policies.experiments.plan import Experiment, Guardrail, Margin, Metric, Variant
-from policies.language.compile import route_name, text_hash
+from policies.language.compile import text_hash
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
+from policies.language.meanings.routes import route_name
 from policies.language.overrides import overlap
 from policies.language.problem import Problem
 from policies.language.schema import PolicyFile

@@ -1,20 +1,56 @@
-"""What a file may say of `shadows:` that makes no sense."""
+"""`shadows:` as the gateway uses them, and what a file may say of them that makes no sense."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from policies.catalogue import Model, Price
-from policies.language.check import when_references
-from policies.language.compile import routes_of
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
+from policies.language.meanings.conditions import compile_when, headers_of, when_references
+from policies.language.meanings.routes import routes_of
 from policies.language.problem import Problem
 from policies.language.schema import PolicyFile
-from policies.language.sections.shadows import ShadowEntry
-from policies.language.shadowed import judges_of
+from policies.language.sections.shadows import JudgeEntry, ShadowEntry
 from policies.language.tree import Path
+from policies.shadows.plan import Judge, Limits, Shadow, never
 
 FREE = Price()
+
+
+def shadow_headers(entries: Sequence[ShadowEntry]) -> Iterator[str]:
+    """Names of the headers that say who is left out."""
+    for entry in entries:
+        yield from headers_of(entry.never_when)
+
+
+def compile_shadows(entries: Sequence[ShadowEntry], routes: Collection[str]) -> tuple[Shadow, ...]:
+    """The shadows of a file that makes sense and has these routes."""
+    return tuple([_shadow(entry, frozenset(routes)) for entry in entries])
+
+
+def judges_of(entry: ShadowEntry) -> list[JudgeEntry]:
+    return [rung for rung in entry.compare if isinstance(rung, JudgeEntry)]
+
+
+def _shadow(entry: ShadowEntry, routes: frozenset[str]) -> Shadow:
+    limits = entry.limits
+    return Shadow(
+        name=entry.name,
+        to=entry.to,
+        routes=frozenset(entry.of) & routes,
+        models=frozenset(entry.of) - routes,
+        sample=entry.sample,
+        leaves_out=never if entry.never_when is None else compile_when(entry.never_when),
+        compare=tuple(dict.fromkeys([rung for rung in entry.compare if not isinstance(rung, JudgeEntry)])),
+        judge=next((Judge(rung.judge, rung.of) for rung in judges_of(entry)), None),
+        answer_twice=0.0 if entry.noise_floor is None else entry.noise_floor.answer_twice,
+        limits=Limits(
+            microusd_per_day=limits.cost,
+            in_flight=limits.in_flight,
+            queue=limits.queue,
+            deadline_s=limits.deadline,
+        ),
+    )
 
 
 def shadow_names(draft: Draft) -> Iterator[Problem]:
@@ -23,9 +59,7 @@ def shadow_names(draft: Draft) -> Iterator[Problem]:
     for i, entry in enumerate(draft.file.shadows):
         here: Path = ("shadows", i)
         yield from when_references(draft, (*here, "never_when"), entry.never_when)
-        if entry.to not in draft.names:
-            told = f"names the model {entry.to}, which is not declared{did_you_mean(entry.to, draft.names)}"
-            yield draft.at_value((*here, "to"), told)
+        yield from draft.undeclared((*here, "to"), entry.to)
         for judge in [judge for judge in judges_of(entry) if judge.judge not in draft.names]:
             told = f"names the judge {judge.judge}, which is no model here{did_you_mean(judge.judge, draft.names)}"
             yield draft.at_key((*here, "compare"), told)

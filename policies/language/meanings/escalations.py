@@ -8,7 +8,7 @@ from policies.escalate.plan import Escalation, Moves, Signal, Weights
 from policies.escalate.prior import PRIOR
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
-from policies.language.inherit import inherited
+from policies.language.meanings.inherit import inherited
 from policies.language.problem import Problem
 from policies.language.schema import PolicyFile
 from policies.language.sections import escalations as sections
@@ -61,9 +61,8 @@ def escalation_names(draft: Draft) -> Iterator[Problem]:
     known = draft.escalations
     for name, entry in draft.file.escalations.items():
         for key, model in (("to", entry.to), ("second_opinion", entry.second_opinion)):
-            if model is not None and model not in draft.names:
-                told = f"names the model {model}, which is not declared{did_you_mean(model, draft.names)}"
-                yield draft.at_value(("escalations", name, key), told)
+            if model is not None:
+                yield from draft.undeclared(("escalations", name, key), model)
     for i, route in enumerate(draft.file.routes):
         if route.escalate is not None and route.escalate not in known:
             told = f"names the escalation {route.escalate}, which is not declared{did_you_mean(route.escalate, known)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from policies.budgets.plan import SECONDS_A_MINUTE, Budget
 from policies.language.draft import Draft
 from policies.language.faults import did_you_mean
-from policies.language.inherit import inherited
+from policies.language.meanings.inherit import inherited
 from policies.language.problem import Problem
 from policies.language.sections.budgets import BudgetEntry
 from policies.language.tree import Path
@@ -25,9 +25,8 @@ def budget_names(draft: Draft) -> Iterator[Problem]:
     """Models that are named but not declared."""
     for i, entry in enumerate(draft.file.budgets):
         lesser = entry.when_spent
-        if lesser and lesser not in draft.names:
-            told = f"names the model {lesser}, which is not declared{did_you_mean(lesser, draft.names)}"
-            yield draft.at_value(("budgets", i, "when_spent", "downgrade_to"), told)
+        if lesser:
+            yield from draft.undeclared(("budgets", i, "when_spent", "downgrade_to"), lesser)
 
 
 def budget_meaning(draft: Draft) -> Iterator[Problem]:

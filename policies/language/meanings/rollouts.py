@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policies.experiments.plan import CANARY, CONTROL, Experiment, Step, Variant
 from policies.language.draft import Draft
-from policies.language.experimenting import (
+from policies.language.meanings.experiments import (
     compile_guardrails,
     pinned_routes,
     routes_of,

@@ -1,9 +1,12 @@
-"""Conditions of the file as closures over facts."""
+"""`when:` as closures over facts, and the models that it names."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from policies.facts import AUTO, Ability, Facts
+from policies.language.draft import Draft
+from policies.language.problem import Problem
 from policies.language.sections.conditions import When
+from policies.language.tree import Path
 from policies.policy import Matcher, always
 
 HAS: dict[str, Ability] = {
@@ -94,3 +97,13 @@ def _either(matchers: Sequence[Matcher]) -> Matcher:
 
 def _neither(matches: Matcher) -> Matcher:
     return lambda facts: not matches(facts)
+
+
+def when_references(draft: Draft, here: Path, when: When | None) -> Iterator[Problem]:
+    if when is None:
+        return
+    if when.model_is is not None:
+        yield from draft.undeclared((*here, "model.is"), when.model_is, ["concrete", AUTO])
+    for i, option in enumerate(when.any_of or ()):
+        yield from when_references(draft, (*here, "any", i), option)
+    yield from when_references(draft, (*here, "not"), when.not_)

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from policies.language import quantities
+from policies.language.values import quantities
 
 TTFT_PATTERN = r"p[0-9]{2}(?:\.[0-9])? of ttft"
 AFTER_PATTERN = f"{quantities.TIME_PATTERN}|{TTFT_PATTERN}"

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple, cast
 
 from policies.budgets.plan import Period, Unit
-from policies.language.quantities import TOKEN_UNITS, is_number
+from policies.language.values.quantities import TOKEN_UNITS, is_number
 
 LIMIT_PATTERN = r"(?:\$[0-9]{1,9}(?:\.[0-9]{1,6})?|[0-9]{1,12}(?:\.[0-9]{1,6})?(?:k|Ki|M|Mi)?)/(?:min|hour|day|month)"
 _PARTS = re.compile(r"(\$?)([0-9.]+)([A-Za-z]*)/([a-z]+)")

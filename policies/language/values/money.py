@@ -3,7 +3,7 @@
 import re
 from decimal import Decimal
 
-from policies.language.quantities import is_number
+from policies.language.values.quantities import is_number
 
 A_DAY_PATTERN = r"\$[0-9]{1,9}(?:\.[0-9]{1,6})?/day"
 

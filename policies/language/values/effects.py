@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, InstanceOf, WithJsonSchema
 
 from policies.experiments.plan import Margin
-from policies.language.quantities import is_number
+from policies.language.values.quantities import is_number
 
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
 EFFECT_PATTERN = _NUMBER + "(?:pp|%)"
