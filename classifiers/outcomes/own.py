@@ -44,7 +44,7 @@ class Outcomes:
 
 def read_prompts(path: Path) -> Prompts:
     """The columns `prompt_id` and `prompt`; others are passed over. Raises OutcomesRefused."""
-    return _prompts(path, list(_rows(path, ("prompt_id", "prompt"))))
+    return _prompts(path, list(rows_of(path, ("prompt_id", "prompt"))))
 
 
 def read_outcomes(path: Path) -> Outcomes:
@@ -52,7 +52,7 @@ def read_outcomes(path: Path) -> Outcomes:
 
     A header without rows is a file with no outcomes yet.
     """
-    rows = list(_rows(path, ("prompt_id", "prompt")))
+    rows = list(rows_of(path, ("prompt_id", "prompt")))
     columns = [name for name in _header(path) if name.endswith(SUFFIX) and name != SUFFIX]
     if len(columns) < 2:
         raise OutcomesRefused(
@@ -88,8 +88,8 @@ def _prompts(path: Path, rows: Sequence[tuple[int, Mapping[str, str]]]) -> Promp
     return Prompts(tuple(seen), tuple(row["prompt"] for _, row in rows))
 
 
-def _rows(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Each row with the line it begins on."""
+def rows_of(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Each row of a CSV file that has these columns, with the line it begins on. Raises OutcomesRefused."""
     for line, cells in _lines(path):
         if line == 1:
             names = cells

@@ -51,7 +51,7 @@ def test_answers_that_say_nothing_are_refused(right: list[bool]) -> None:
 
 
 def rows(path: Path, *lines: tuple[str, ...]) -> Path:
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         csv.writer(file).writerows(lines)
     return path
 
@@ -72,7 +72,7 @@ def test_the_command_writes_a_file_that_a_policy_can_name(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ([("prompt", "response")], "has no column correct"),
+        ([("prompt", "response")], "a.csv:1 lacks the column 'correct'"),
         ([("prompt", "response", "correct"), ("q", "a", "yes")], "a.csv:2"),
         (
             [("prompt", "response", "correct", "finish"), ("q", "a", "1", "done")],
@@ -80,6 +80,11 @@ def test_the_command_writes_a_file_that_a_policy_can_name(tmp_path: Path) -> Non
         ),
         ([("prompt", "response", "correct", "logprobs"), ("q", "a", "1", "nan")], "logprobs should be numbers"),
         ([("prompt", "response", "correct"), ("q", "a", "1")], "needs at least 50 answers"),
+        ([("prompt", "response", "correct"), ("q", "a", "nan")], "a.csv:2 correct is 'nan'; a number from 0 to 1"),
+        ([("prompt", "response", "correct", "p_good"), ("q", "a", "1", "2")], "a.csv:2 p_good is '2'"),
+        ([("prompt", "response", "correct"), ("q", "a")], "a.csv:2 has 2 cells where the header has 3"),
+        ([("prompt", "response", "correct"), ("q", "\udcff", "1")], "a.csv:2 is not UTF-8"),
+        ([], "a.csv:1 is empty"),
     ],
 )
 def test_a_file_that_says_nothing_is_told_so(tmp_path: Path, lines: list[tuple[str, ...]], told: str) -> None:
@@ -87,3 +92,23 @@ def test_a_file_that_says_nothing_is_told_so(tmp_path: Path, lines: list[tuple[s
     result = CliRunner().invoke(app, ["weigh", "--data", str(data), "--out", str(tmp_path / "w.json")])
     assert result.exit_code == 1
     assert told in " ".join(result.output.split())
+
+
+def test_answers_may_be_long_and_begin_as_spreadsheets_begin(tmp_path: Path) -> None:
+    answers = [("q", "a" * 200_000, "1"), *[("2 and 3?", "6", str(at % 2)) for at in range(FEWEST)]]
+    data = rows(tmp_path / "a.csv", ("\ufeffprompt", "response", "correct"), *answers)
+
+    result = CliRunner().invoke(app, ["weigh", "--data", str(data), "--out", str(tmp_path / "new" / "w.json")])
+
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "new" / "w.json").is_file()
+
+
+def test_a_place_where_no_weights_can_be_written_is_told(tmp_path: Path) -> None:
+    data = rows(tmp_path / "a.csv", ("prompt", "response", "correct"))
+
+    for out, told in ((tmp_path, "is a folder, and a file is needed"), (data / "w.json", "a file stands there")):
+        result = CliRunner().invoke(app, ["weigh", "--data", str(data), "--out", str(out)])
+
+        assert result.exit_code == 1
+        assert told in result.stderr
