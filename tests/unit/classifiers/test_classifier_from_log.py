@@ -1,5 +1,6 @@
 """A log teaches what it shows: worlds whose truth is known, answered by one model each, with some choices drawn."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,14 +11,16 @@ import pytest
 from classifiers import artefact
 from classifiers.embedding.encoder import DEFAULT_NAME
 from classifiers.embedding.static import open_static
+from classifiers.embedding.store import EmbedStore, store_path
 from classifiers.features.lexical import NAMES
 from classifiers.features.packing import make_of, pack, unpack, unpack_static
 from classifiers.heads.inputs import Inputs, Targets
 from classifiers.outcomes.own import OutcomesRefused
 from classifiers.stages import LEVEL, Beside
-from classifiers.training.from_log import calibrate_from_log
+from classifiers.training.from_log import calibrate_from_log, train_from_log
 from classifiers.training.learn import learn
 from classifiers.training.lessons import Lesson, Lessons, arrayed
+from classifiers.training.log_report import Judged, measured, report
 
 WIDTH = 384
 HEADS = ("small", "large")
@@ -162,6 +165,42 @@ def test_calibrating_puts_the_shipped_artefact_on_the_scale_of_the_log(tmp_path:
     assert ece["small"][1] < ece["small"][0]
     assert "at most 50" in found.notes[0]
     assert (tmp_path / "out" / "manifest.json").is_file()
+
+
+def test_training_and_calibrating_tell_in_numbers_how_what_was_observed_came_out(tmp_path: Path) -> None:
+    lessons = log_of(150, explore=0.5)
+    one = np.full((1, WIDTH), WIDTH**-0.5, np.float32)
+    EmbedStore(store_path(tmp_path, DEFAULT_NAME), lambda: lambda _: one).vectors([artefact.PROBE_TEXT])
+
+    trained = train_from_log(lessons, tmp_path / "new", cache_dir=tmp_path, trained_on="2026-01-01")
+    calibrated = calibrate_from_log(tmp_path / "new", lessons, tmp_path / "moved", trained_on="2026-01-01")
+
+    for found, folder in ((trained, "new"), (calibrated, "moved")):
+        told = json.loads((tmp_path / folder / "report.json").read_text(), parse_constant=pytest.fail)
+        assert told["outcomes"] == lessons.counts
+        assert [row[:2] for row in told["rows"]] == [[head, lessons.counts[head]["feedback"]] for head in HEADS]
+        for head, *_, mean, _, after in found.rows:
+            curve = found.curves.reliability[head]
+            weight = sum(row.weight for row in lessons.rows if head in row.quality)
+            assert sum(curve.prompts) == pytest.approx(weight, rel=0.05)
+            assert np.average(curve.observed, weights=curve.prompts) == pytest.approx(mean, abs=0.02)
+            assert after == pytest.approx(found.metrics[f"ece_{head}"], abs=1e-4)
+    assert set(trained.curves.missing) == {"deferral", "frontier"}
+    assert not trained.curves.before
+    assert set(calibrated.curves.before) == set(HEADS)
+
+
+def test_ece_is_of_rows_that_were_kept_back_and_of_a_model_that_answered_none_of_them_there_is_none() -> None:
+    lessons = log_of(200, explore=0.5)
+    known = arrayed(lessons, HEADS, DEFAULT_NAME)
+    unseen = known.take(np.nonzero(known.observed[:, 0])[0][:40])
+
+    found = report("trained", lessons, HEADS, Judged(known, unseen, unseen.quality), "")
+
+    assert [row[-1] for row in found.rows] == [0.0, None]
+    assert found.rows[0][-2] > 0.1
+    assert measured(HEADS, unseen, unseen.quality) == {"ece_small": 0.0}
+    assert "ECE is of 40 questions that were kept back" in found.notes
 
 
 def seen_by_table(lessons: Lessons, noise: float, seed: int = 11) -> Lessons:

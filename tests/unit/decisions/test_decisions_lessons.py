@@ -1,5 +1,6 @@
 """From a log to a classifier that a policy can name: what counts as an outcome, and the commands."""
 
+import json
 import random
 from collections.abc import Callable
 from functools import partial
@@ -95,6 +96,22 @@ async def test_the_command_trains_on_a_log_and_a_policy_can_name_what_it_wrote(t
     assert "feedback" in done.stdout
     assert "inverse of their choice's chance" in done.stderr
     assert opened.calibration.artefact == opened.manifest.digest[:12]
+
+
+async def test_calibrating_on_a_log_says_in_json_what_it_writes_and_draws_before_beside_after(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    await written(tmp_path / "log", 160)
+    words = ("--from-log", str(tmp_path / "log"), "--out", str(tmp_path / "new"), "--plots", str(tmp_path / "plots"))
+
+    done = command("calibrate", *words, "--json")
+
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert told == json.loads((tmp_path / "new" / "report.json").read_text())
+    assert sum(told["outcomes"][model]["feedback"] for model in ("small", "large")) == 160
+    assert [row[1] for row in told["rows"]] == [told["outcomes"][row[0]]["feedback"] for row in told["rows"]]
+    assert set(told["curves"]["before"]) == set(told["curves"]["reliability"]) == {"small", "large"}
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["reliability.png"]
 
 
 async def test_too_little_is_refused_with_what_there_is(tmp_path: Path) -> None:
