@@ -1,7 +1,8 @@
 """Limits of many attempts that lie far off: one timer for all of them, for nearly all are taken back before they ring."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from math import inf
 from typing import Protocol
 
@@ -79,3 +80,15 @@ class Near:
     def _look(self) -> None:
         now = self._loop.time()
         self._timer = self._loop.call_at(now + max(LAST_LOOK_S, now - self._at), self._passed)
+
+
+@asynccontextmanager
+async def until(at: float) -> AsyncIterator[None]:
+    """As `asyncio.timeout_at`, with a last look: time in which our own loop stood still is nobody's fault."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as limit:
+        near = Near(loop, at, lambda: limit.reschedule(loop.time()))
+        try:
+            yield
+        finally:
+            near.cancel()

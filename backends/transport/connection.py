@@ -10,6 +10,7 @@ from typing import Protocol, cast
 
 import httptools
 
+from backends.transport.alarms import until
 from backends.transport.exchange import Bounds, Exchange
 from backends.transport.heads import Heads
 from backends.transport.interface import Origin, TransportError
@@ -213,7 +214,7 @@ async def connect(
     """Raises `TransportError` of kind `unreachable`: nothing was sent."""
     loop = asyncio.get_running_loop()
     try:
-        async with asyncio.timeout(within_s):
+        async with until(loop.time() + within_s):
             _, connection = await loop.create_connection(make, origin.host, origin.port, ssl=tls)
     except TimeoutError as error:
         message = f"no connection to {origin} within {within_s:g} s"

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 
-from backends.transport.alarms import STRETCH_S, Alarms
+from backends.transport.alarms import STRETCH_S, Alarms, until
 from backends.transport.connection import Connection
 from backends.transport.exchange import Bounds, Exchange
 from backends.transport.interface import HttpRequest, Origin, TransportError, late, lines_of, opening_of
@@ -87,7 +87,7 @@ async def _taken(pool: Pool, connect_s: float, now: float, whole_s: float | None
     if whole_s is None or whole_s > connect_s:
         return await pool.take(connect_s)
     try:
-        async with asyncio.timeout_at(now + whole_s):
+        async with until(now + whole_s):
             return await pool.take(connect_s)
     except TimeoutError:
         raise late(whole_s) from None

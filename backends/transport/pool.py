@@ -7,6 +7,7 @@ from collections import deque
 
 import msgspec
 
+from backends.transport.alarms import until
 from backends.transport.connection import Connection, connect
 from backends.transport.exchange import Bounds
 from backends.transport.heads import Heads
@@ -114,7 +115,7 @@ class Pool:
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
         try:
-            async with asyncio.timeout_at(deadline):
+            async with until(deadline):
                 await waiter
         except BaseException as error:
             if waiter.done() and not waiter.cancelled():
