@@ -98,34 +98,44 @@ def replay(records: Iterable[Record], policy_of: PolicyOf) -> Replay:
 def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy, than: Policy | None = None) -> Comparison:
     """What `other` would have decided, beside what was decided, or what `than` would have; both with the lines that they were
     loaded with."""
-    flips: Counter[tuple[str, str]] = Counter()
-    before: Counter[str] = Counter()
-    after: Counter[str] = Counter()
-    was = would_be = 0.0
-    left_out, evidence = LeftOut(), Evidence()
+    tally, left_out, evidence = Tally(), LeftOut(), Evidence()
     for record, own in replayable(heard(records, evidence.told), policy_of, left_out):
         done = Decided.by(own, record.decision)
         fresh, old = decided_by(other, record), done if than is None else decided_by(than, record)
         evidence.see(record, done, fresh, None if than is None else old)
-        old_model, new_model = first_of(old.decision), first_of(fresh.decision)
-        before[old_model] += 1
-        after[new_model] += 1
-        was += charged(old.policy, old_model, record)
-        would_be += charged(fresh.policy, new_model, record)
-        if old_model != new_model:
-            flips[old_model, new_model] += 1
+        tally.see(record, old, fresh)
     return Comparison(
-        compared=before.total(),
-        flips=flips,
-        before=before,
-        after=after,
-        before_microusd=was,
-        after_microusd=would_be,
+        compared=tally.before.total(),
+        flips=tally.flips,
+        before=tally.before,
+        after=tally.after,
+        before_microusd=tally.before_microusd,
+        after_microusd=tally.after_microusd,
         cost=evidence.cost(),
         quality=evidence.quality(),
         cleaned=left_out.cleaned,
         without_policy=left_out.without_policy.total(),
     )
+
+
+@dataclass(slots=True)
+class Tally:
+    """First choices by model, by the one and by the other, and what they come to."""
+
+    flips: Counter[tuple[str, str]] = field(default_factory=Counter)
+    before: Counter[str] = field(default_factory=Counter)
+    after: Counter[str] = field(default_factory=Counter)
+    before_microusd: float = 0.0
+    after_microusd: float = 0.0
+
+    def see(self, record: DecisionRecord, old: Decided, fresh: Decided) -> None:
+        was, would_be = first_of(old.decision), first_of(fresh.decision)
+        self.before[was] += 1
+        self.after[would_be] += 1
+        self.before_microusd += charged(old.policy, was, record)
+        self.after_microusd += charged(fresh.policy, would_be, record)
+        if was != would_be:
+            self.flips[was, would_be] += 1
 
 
 def replayable(
