@@ -169,9 +169,10 @@ def world(policy: Policy, size: int, *, rates: float) -> Iterator[Record]:
         for pick in picks(policy.shadows, record.facts, record.decision, record.request_id):
             if is_of(pick.shadow, record.decision.route, answered(record)):
                 judge = {"judge": 0 if right["small"] else 100} if pick.judged else {}
-                ends = "" if pick.shadow.judge is not None else "same" if right["small"] else "other"
+                is_mute = pick.shadow.judge is not None or pick.shadow.name == "mute"
+                ends = "" if is_mute else "same" if right["small"] else "other"
                 told = {"probability": pick.propensity, "differs": {**OTHER, **judge}, "comes_to": ends}
-                yield compared(record, pick.shadow.name, **told)
+                yield compared(record, pick.shadow.name, model=pick.shadow.to, **told)
 
 
 def alike(rows: Sequence[Lesson], *, weighs: bool) -> float:
@@ -181,13 +182,39 @@ def alike(rows: Sequence[Lesson], *, weighs: bool) -> float:
     return float(np.average([row.quality["small"] > 0.5 for row in seen], weights=weights))
 
 
-TWICE = SHADOWS + "  - {name: again, of: often, to: small, sample: 30%, limits: {cost: $5/day}}\n"
-JUDGED = SHADOWS.replace("{cost: $5/day}}", "{cost: $5/day}, compare: [exact, {judge: referee, of: 50%}]}")
+TWICE = SHADOWS + "  - {name: again, of: rare, to: small, sample: 10%, limits: {cost: $5/day}}\n"
+JUDGED = """
+shadows:
+  - name: of-rare
+    of: rare
+    to: small
+    sample: 20%
+    limits: {cost: $5/day}
+    compare: [exact, {judge: referee, of: 20%}]
+  - name: of-often
+    of: often
+    to: small
+    sample: 20%
+    limits: {cost: $5/day}
+    compare: [exact, {judge: referee, of: 100%}]
+"""
+BESIDE = (
+    JUDGED
+    + """
+  - {name: mute, of: rare, to: small, sample: 100%, limits: {cost: $5/day}}
+  - name: of-another
+    of: rare
+    to: giant
+    sample: 100%
+    limits: {cost: $5/day}
+    compare: [exact, {judge: referee, of: 100%}]
+"""
+)
 
 
 @pytest.mark.parametrize(
     ("shadows", "rates"),
-    [(SHADOWS, 0.0), (SHADOWS, 0.5), (SHADOWS, 1.0), (TWICE, 0.0), (TWICE, 0.5), (JUDGED, 0.0), (JUDGED, 1.0)],
+    [(SHADOWS, 0.0), (SHADOWS, 0.5), (SHADOWS, 1.0), (TWICE, 0.0), (TWICE, 0.5), (JUDGED, 0.0), (BESIDE, 0.0)],
 )
 def test_kinds_of_which_one_in_ten_is_shadowed_count_as_much_as_those_of_which_all_are(
     shadows: str, rates: float
