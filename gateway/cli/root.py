@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from gateway.cli.calibrate import calibrate
+from gateway.cli.check import check
 from gateway.cli.decisions import decisions, drift
 from gateway.cli.evaluate import compare, evaluate
 from gateway.cli.experiment import app as experiment
+from gateway.cli.explain import explain
 from gateway.cli.models import app as models
-from gateway.cli.policy import check, explain
 from gateway.cli.replay import diff, replay
 from gateway.cli.rollout import app as rollout
 from gateway.cli.score import score
