@@ -30,9 +30,10 @@ Written by `python -m backends.dialects.mapping`, from the tables that do it; do
 Between a client and a server of the same dialect nothing is mapped: the body goes as it came but for `model`, with the
 headers that belong to it (`anthropic-version`, `anthropic-beta`), and so does the answer. Servers of Messages refuse thinking
 that none of them signed: what a model of another dialect thought stays behind. Between dialects a field is mapped
-exactly, or a 400 names it; a route with another model that has words for it asks that one. What is not in these tables is
-refused. Everything passes through Chat Completions: a client of any dialect in front of a server of any dialect is two of
-these tables, one after the other."""
+exactly, or a 400 names it; a route with another model that has words for it asks that one. What only saves tokens is left
+out, and so is how much is to be thought where the model cannot heed it (`thinking` of the policy), which the answer says.
+What is not in these tables is refused. Everything passes through Chat Completions: a client of any dialect in front of a
+server of any dialect is two of these tables, one after the other."""
 
 
 def mapping() -> str:

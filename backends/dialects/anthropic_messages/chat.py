@@ -85,7 +85,7 @@ def _output_config(body: Body) -> Mapping[str, Any]:
     if config is None:
         return {}
     format = _format(config.format.schema) if config.format is not None else None
-    return {"response_format": format, "reasoning_effort": "xhigh" if config.effort == "max" else config.effort}
+    return {"response_format": format, "reasoning_effort": config.effort}
 
 
 def _user(body: Body) -> Mapping[str, Any]:
@@ -125,7 +125,7 @@ FIELDS: tuple[Row, ...] = (
     Field(
         "output_config",
         "response_format, reasoning_effort",
-        "`format` is a strict `json_schema`, `effort` the same from `low` to `xhigh`, which is also `max`",
+        "`format` is a strict `json_schema`, `effort` the same",
         _output_config,
     ),
     Field("metadata", "user", "`user_id`; of one longer than 64 characters the SHA-256, since servers bound it", _user),

@@ -143,7 +143,10 @@ def _effort(word: str) -> Made:
 
 
 EFFORTS: Mapping[str, Made] = MappingProxyType(
-    {"none": {"thinking": {"type": "disabled"}}, **{word: _effort(word) for word in ("low", "medium", "high", "xhigh")}}
+    {
+        "none": {"thinking": {"type": "disabled"}},
+        **{word: _effort(word) for word in ("low", "medium", "high", "xhigh", "max")},
+    }
 )
 TIERS: Mapping[str, Made] = MappingProxyType(
     {"auto": {"service_tier": "auto"}, "default": {"service_tier": "standard_only"}}
@@ -168,7 +171,7 @@ FIELDS: tuple[Row, ...] = (
     Field(
         "response_format", "output_config.format", "`json_schema` its schema, kept to whatever `strict` says", _format
     ),
-    chosen("reasoning_effort", "output_config.effort", EFFORTS, "`low` to `xhigh`; `none` is `thinking` disabled"),
+    chosen("reasoning_effort", "output_config.effort", EFFORTS, "`low` to `max`; `none` is `thinking` disabled"),
     same("thinking", told="the same: this dialect's own field, as clients of Chat Completions send it"),
     same("cache_control", told="the same: this dialect's own field, as clients of Chat Completions send it"),
     Field("user", "metadata.user_id", "the same", lambda raw, _: {"metadata": {"user_id": raw}}),
