@@ -17,6 +17,8 @@ from classifiers.training.filling import filled
 from classifiers.training.learn import FEWEST
 from policies.estimates import Ends
 
+UNHEARD = "comparisons by shadows taught nothing: of prose nobody can tell without a judge"
+
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     """One question. `quality` 0 to 1 by head, of those that answered it; `p_good` what was estimated then, empty where nothing
@@ -110,6 +112,7 @@ def refuse_few(lessons: Lessons, heads: Sequence[str], rows: Sequence[Lesson], e
     missing = [
         f"{lessons.numberless} more have no numbers: set TURNOUT_DECISIONS__NUMBERS=true" if lessons.numberless else "",
         f"{other} more have numbers of another encoder or release than {encoder}" if other else "",
+        f"{lessons.unheard} {UNHEARD}" if lessons.unheard else "",
     ]
     told = "; ".join(
         [f"{lessons.name} has outcomes to learn from: {there}; {FEWEST} of each are the least", *filter(None, missing)]

@@ -11,7 +11,7 @@ from classifiers.measuring import metrics
 from classifiers.measuring.curves import Reliability, reliability
 from classifiers.measuring.report import Cell, Report
 from classifiers.stages import LEVEL, Stages
-from classifiers.training.lessons import Known, Lessons
+from classifiers.training.lessons import UNHEARD, Known, Lessons
 
 COLUMNS = ("model", "outcomes", "of", "mean quality", "ECE before", "ECE after")
 ONE_ANSWER = "a log has one answer to most questions, so what the other models would have said is not known"
@@ -66,7 +66,7 @@ def report(what: str, lessons: Lessons, heads: Sequence[str], judged: Judged, qu
     heavy = float((known.weight >= lessons.most_weight).mean())
     notes = (
         f"rows weigh by the inverse of their choice's chance, at most {lessons.most_weight:g} ({heavy:.1%} of them do)",
-        *([f"{lessons.unheard} comparisons by shadows taught nothing"] if lessons.unheard else []),
+        *([f"{lessons.unheard} {UNHEARD}"] if lessons.unheard else []),
         f"ECE is of {len(judged.unseen.weight)} questions that were kept back",
         f"{lessons.numberless} decisions with an outcome have no numbers and taught nothing",
         quick,

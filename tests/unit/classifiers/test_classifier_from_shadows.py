@@ -12,6 +12,7 @@ from classifiers import artefact
 from classifiers.embedding.encoder import DEFAULT_NAME
 from classifiers.features.packing import pack
 from classifiers.heads.inputs import Inputs, Targets
+from classifiers.outcomes.own import OutcomesRefused
 from classifiers.training.from_log import calibrate_from_log
 from classifiers.training.learn import learn
 from classifiers.training.lessons import Lesson, Lessons, arrayed
@@ -122,3 +123,8 @@ def test_a_log_of_shadows_alone_calibrates_and_its_table_names_them_and_weighs_e
     assert told.rows[0][3] == pytest.approx(np.average(small, weights=1.0 + 9.0 * (small > 0.5)))
     assert any("7 comparisons by shadows taught nothing" in note for note in told.notes)
     assert "shadow" in str(artefact.load(tmp_path / "out").manifest.card["calibrated_on"])
+
+
+def test_a_log_whose_shadows_taught_nothing_is_refused_with_what_they_lack() -> None:
+    with pytest.raises(OutcomesRefused, match=r"0 of small, 0 of large; .* 7 comparisons by shadows taught .* a judge"):
+        arrayed(of([]), HEADS, DEFAULT_NAME)
