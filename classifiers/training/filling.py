@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers.heads import kernel
-from classifiers.heads.blend import fit_scale
 from classifiers.heads.inputs import Floats, Inputs, Targets
 
 
@@ -23,12 +22,3 @@ def filled(inputs: Inputs, told: Floats, before: Floats, weights: Floats, stands
             more = kernel.fit(inputs.take(seen), off).contrasts(inputs.take(unseen))[:, 0]
             quality[unseen, at] = np.clip(before[unseen, at] + more, 0.0, 1.0)
     return quality
-
-
-def crossed(said: Floats, targets: Targets, folds: int = 5) -> Floats:
-    """Chances of each fifth of the rows on a scale that the other four gave."""
-    part, p_good = np.arange(len(said)) % folds, np.zeros_like(said)
-    for at in range(folds):
-        seen, kept = np.nonzero(part != at)[0], np.nonzero(part == at)[0]
-        p_good[kept] = fit_scale(said[seen], targets.take(seen)).apply(said[kept])
-    return p_good

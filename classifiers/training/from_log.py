@@ -16,12 +16,11 @@ from classifiers.artefact import Artefact, Manifest
 from classifiers.embedding.encoder import DEFAULT_NAME
 from classifiers.embedding.store import Progress, open_store
 from classifiers.features.lexical import NAMES
-from classifiers.heads.blend import Blend, fit_scale, mean_contrasts
+from classifiers.heads.blend import Blend, crossed, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Inputs, Targets
 from classifiers.measuring.curves import Curves
 from classifiers.measuring.score import gain
 from classifiers.stages import Beside, Stages, fit_locally, fit_to_log
-from classifiers.training.filling import crossed
 from classifiers.training.learn import FEWEST, learn
 from classifiers.training.lessons import Known, Lessons, arrayed
 from classifiers.training.log_report import ONE_ANSWER, Judged, measured, quick_of, reliabilities, report
@@ -47,15 +46,15 @@ def train_from_log(
     beside = None if known.static is None else Beside(Inputs(known.static, known.inputs.lexical))
     learned = learn(known.inputs, Targets(known.quality, known.weight), beside)
     unseen = known.take(learned.kept)
-    told = measured(lessons.heads, unseen, learned.p_good)
+    told = measured(lessons.heads, unseen, learned.p_unseen)
     manifest = Manifest(
         format=artefact.FORMAT, name=lessons.name, trained_on=trained_on, encoder=encoder, width=known.inputs.vectors.shape[1],
         features=NAMES, heads=lessons.heads, tensors_sha256="", card=card(lessons), metrics=told, libraries=libraries(),
     )  # fmt: skip
     sealed = artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
-    table = report("trained", lessons, lessons.heads, Judged(known, unseen, learned.p_good), quick_of(learned.stages))
+    table = report("trained", lessons, lessons.heads, Judged(known, unseen, learned.p_unseen), quick_of(learned.stages))
     drawn = Curves(
-        reliability=reliabilities(lessons.heads, unseen, learned.p_good),
+        reliability=reliabilities(lessons.heads, unseen, learned.p_unseen),
         missing=dict.fromkeys(("deferral", "frontier"), ONE_ANSWER),
     )
     return written(sealed, table, drawn, out_dir, lessons.counts)

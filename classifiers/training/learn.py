@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.heads.blend import Blend, fit_members, fit_scale, mean_contrasts
+from classifiers.heads.blend import Blend, crossed, fit_members, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
 from classifiers.stages import Beside, Stages, Trial, fit_stages, try_out
 
@@ -24,12 +24,13 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """`blend` knows all rows; `p_good` [kept, models] is what it said of the rows `kept` when it didn't know them. `stages`
-    come where it is told what they read."""
+    """`blend` knows all rows; `p_good` [kept, models] is what it said of the rows `kept` when its heads didn't know them, and
+    `p_unseen` when its scale didn't either. `stages` come where it is told what they read."""
 
     blend: Blend
     kept: Rows
     p_good: Floats
+    p_unseen: Floats
     stages: Stages | None = None
 
     @property
@@ -66,7 +67,7 @@ def learn(inputs: Inputs, targets: Targets, beside: Beside | None = None) -> Lea
         blend = Blend(fit_members(inputs, targets), scale)
         trials = [one.trial for one in rounds if one.trial is not None]
         stages = None if beside is None else fit_stages(blend.members, targets.weight, inputs, beside, trials)
-        return Learned(blend, kept, scale.apply(said), stages)
+        return Learned(blend, kept, scale.apply(said), crossed(said, targets.take(kept)), stages)
 
 
 def _round(inputs: Inputs, targets: Targets, beside: Beside | None, fit: Rows, kept: Rows) -> _Round:

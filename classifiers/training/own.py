@@ -19,6 +19,7 @@ from classifiers.measuring import metrics
 from classifiers.measuring.baselines import length
 from classifiers.measuring.curves import Curves
 from classifiers.measuring.report import Report
+from classifiers.measuring.score import gain
 from classifiers.outcomes.own import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.stages import beside
 from classifiers.training.learn import FEWEST, Learned, learn
@@ -62,10 +63,8 @@ def train_own(
     )  # fmt: skip
     probe = store.vectors([artefact.PROBE_TEXT])[0]
     sealed = artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
-    report, kept = _report(outcomes, len(learned.kept), measured), [order[at] for at in learned.kept]
-    chars = length([outcomes.prompts.texts[at] for at in kept])
-    drawn = curves_of(learned.p_good, outcomes.quality[kept], outcomes.models, chars, learned.round_of)
-    return written(sealed, report, drawn, out_dir)
+    drawn = _curves(outcomes, [order[at] for at in learned.kept], learned)
+    return written(sealed, _report(outcomes, len(learned.kept), measured), drawn, out_dir)
 
 
 def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tuple[Learned, dict[str, float]]:
@@ -75,8 +74,15 @@ def fit_outcomes(outcomes: Outcomes, order: list[int], store: EmbedStore) -> tup
     targets = Targets(quality, np.ones(len(order)))
     inputs = read_inputs(texts, store.vectors(texts))
     learned = learn(inputs, targets, beside(texts, inputs))
-    measured = held_out(learned.p_good, quality[learned.kept], outcomes.models, learned.round_of)
+    measured = held_out(learned.p_unseen, quality[learned.kept], outcomes.models, learned.round_of, learned.p_good)
     return learned, measured | _beside_length(learned, inputs, targets, texts, outcomes.models)
+
+
+def _curves(outcomes: Outcomes, kept: list[int], learned: Learned) -> Curves:
+    """Of the rows that were kept back, which are `kept` in the file; an order is one within what one round kept back."""
+    order, chars = gain(learned.p_good, outcomes.models), length([outcomes.prompts.texts[at] for at in kept])
+    ours, longest = (metrics.ranks_within(one, learned.round_of) for one in (order, chars))
+    return curves_of(ours, longest, learned.p_unseen, outcomes.quality[kept], outcomes.models)
 
 
 def _beside_length(
@@ -94,16 +100,19 @@ def _beside_length(
     return {name: round(value, 4) for name, value in found.items()}
 
 
-def held_out(p_good: Floats, quality: Floats, models: tuple[str, ...], round_of: metrics.Rows) -> dict[str, float]:
+def held_out(
+    p_good: Floats, quality: Floats, models: tuple[str, ...], round_of: metrics.Rows, ranked: Floats | None = None
+) -> dict[str, float]:
     """ECE and log loss per model; APGR where there is a gap between the models that could be recovered, ranked within the
-    rows that were kept back from the same heads."""
+    rows that were kept back from the same heads, by `ranked` where their chances are not all on one scale."""
     found: dict[str, float] = {}
     for at, model in enumerate(models):
         found[f"ece_{model}"] = metrics.ece(p_good[:, at], quality[:, at])
         found[f"log_loss_{model}"] = metrics.log_loss(p_good[:, at], quality[:, at])
     first, last = first_and_last(models)
     if quality[:, last].mean() > quality[:, first].mean():
-        order = metrics.ranks_within(p_good[:, last] - p_good[:, first], round_of)
+        told = p_good if ranked is None else ranked
+        order = metrics.ranks_within(told[:, last] - told[:, first], round_of)
         found["apgr"] = metrics.apgr(order, quality[:, first], quality[:, last])
     return {name: round(value, 4) for name, value in found.items()}
 

@@ -9,7 +9,7 @@ import numpy as np
 from classifiers import artefact
 from classifiers.embedding.store import Progress, open_store
 from classifiers.features.text import digest
-from classifiers.heads.blend import Blend, fit_scale, mean_contrasts
+from classifiers.heads.blend import PARTS, Blend, crossed, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Targets, read_inputs
 from classifiers.measuring import metrics
 from classifiers.measuring.curves import Curves, reliabilities
@@ -22,7 +22,6 @@ from classifiers.training.own import SAMPLE_ROWS, held_out, libraries
 from classifiers.training.written import Written, written
 
 COLUMNS = ("model", "observed", "predicted before", "ECE before", "predicted after", "ECE after")
-_FOLDS = 5
 
 
 def recalibrate(
@@ -53,27 +52,17 @@ def recalibrate(
     inputs = read_inputs(texts, store.vectors(texts))
     said = mean_contrasts(opened.blend.members, inputs)
     targets = Targets(quality, np.ones(len(texts)))
-    blend, part = Blend(opened.blend.members, fit_scale(said, targets)), np.arange(len(said)) % _FOLDS
-    unseen = _crossed(said, targets, part)
+    blend, unseen = Blend(opened.blend.members, fit_scale(said, targets)), crossed(said, targets)
+    before = opened.blend.scale.apply(said)
     manifest = msgspec.structs.replace(
         opened.manifest, trained_on=trained_on, libraries=libraries(),
-        metrics=held_out(unseen, quality, models, part),
+        metrics=held_out(unseen, quality, models, np.arange(len(said)) % PARTS),
         card={**opened.manifest.card, "calibrated_on": _card(data, outcomes_count=len(texts))},
     )  # fmt: skip
     stages = opened.stages and fit_locally(opened.stages, blend, inputs, beside(texts, inputs))
     sealed = artefact.save(out_dir, manifest, blend, blend.scale.apply(said)[:SAMPLE_ROWS], opened.probe, stages=stages)
-    before = opened.blend.scale.apply(said)
     drawn = Curves(reliability=reliabilities(unseen, quality, models), before=reliabilities(before, quality, models))
     return written(sealed, _report(models, quality, before, unseen), drawn, out_dir)
-
-
-def _crossed(said: Floats, targets: Targets, part_of: metrics.Rows) -> Floats:
-    """Chances of each part of the rows on a scale that the others gave."""
-    p_good = np.zeros_like(said)
-    for part in np.unique(part_of):
-        seen, kept = np.nonzero(part_of != part)[0], np.nonzero(part_of == part)[0]
-        p_good[kept] = fit_scale(said[seen], targets.take(seen)).apply(said[kept])
-    return p_good
 
 
 def _card(data: Path, outcomes_count: int) -> dict[str, object]:

@@ -15,6 +15,7 @@ from classifiers.heads.inputs import PAIR, Targets, read_inputs
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import length
 from classifiers.measuring.report import Cell, Report
+from classifiers.measuring.score import gain
 from classifiers.measuring.tiered import gains_of, measure_tiered
 from classifiers.outcomes import pool
 from classifiers.outcomes.data import Examples
@@ -74,7 +75,7 @@ def train(
     manifest = _manifest(name, trained_on, embedder, rows, measured)
     sealed = artefact.save(out_dir, manifest, learned.blend, p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
     apart = rows.examples.take(held)
-    drawn = curves_of(p_good, targets_of(apart).quality, PAIR, length(apart.texts), np.zeros(len(held), np.intp))
+    drawn = curves_of(gain(p_good, PAIR), length(apart.texts), p_good, targets_of(apart).quality, PAIR)
     return written(sealed, _report(rows, held, p_good), drawn, out_dir)
 
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 from classifiers.artefact import Manifest
 from classifiers.heads.inputs import Floats
-from classifiers.measuring import metrics
 from classifiers.measuring.baselines import random
 from classifiers.measuring.curves import Curves, curves
 from classifiers.measuring.report import Report
-from classifiers.measuring.score import gain
 from classifiers.outcomes.own import first_and_last
 
 REPORT = "report.json"
@@ -17,7 +15,7 @@ REPORT = "report.json"
 
 class Written(Report, frozen=True, kw_only=True):
     """A table, and by name: `artefact` is its digest as decisions carry it, `metrics` are those of its manifest, `curves` are
-    of rows that its heads had not seen, `outcomes` of a log by model and by who told them."""
+    of rows that it had not seen, `outcomes` of a log by model and by who told them."""
 
     artefact: str
     metrics: Mapping[str, float]
@@ -41,14 +39,13 @@ def written(
     return found
 
 
-def curves_of(p_good: Floats, quality: Floats, models: Sequence[str], chars: Floats, round_of: metrics.Rows) -> Curves:
-    """Of rows that heads kept back in these rounds: ours, prompt length (`chars` [n]), chance and the oracle. An order is
-    within the rows of a round, for the heads of two rounds are on no common scale."""
+def curves_of(order: Floats, chars: Floats, p_good: Floats, quality: Floats, models: Sequence[str]) -> Curves:
+    """Of rows that were kept back: ours goes by `order`, prompt length by `chars`, [n] each, beside chance and the oracle."""
     first, last = first_and_last(models)
     orders = {
-        "turnout": metrics.ranks_within(gain(p_good, models), round_of),
-        "random": random(["" for _ in chars]),
-        "length": metrics.ranks_within(chars, round_of),
+        "turnout": order,
+        "random": random(["" for _ in order]),
+        "length": chars,
         "oracle": quality[:, last] - quality[:, first],
     }
     return curves(orders, p_good, quality, models)

@@ -36,7 +36,7 @@ def train(
 ) -> None:
     """Train a difficulty classifier, on outcomes or on a log of decisions, and write its artefact, data card and metrics.
 
-    --plots draws reliability.png, deferral.png and frontier.png of prompts that its heads had not seen.
+    --plots draws reliability.png, deferral.png and frontier.png of prompts that it had not seen.
     """
     source = one_source(data, from_log)
     with needs_classify(), drawable(plots), writable(out, "--out"), unwound():

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from classifiers.features.lexical import NAMES
 from classifiers.heads import boosted, kernel
-from classifiers.heads.blend import Blend, load
+from classifiers.heads.blend import Blend, crossed, load
 from classifiers.heads.inputs import Inputs, Targets
 from classifiers.heads.penalty import fit_ridge
 from classifiers.training.learn import learn
@@ -34,6 +34,18 @@ def invented(size: int, seed: int = 3, models: int = 2) -> tuple[Inputs, Targets
     hard = 1 / (1 + np.exp(-6 * vectors[:, 0] - lexical[:, 0]))
     strength = np.linspace(0.9, 0.2, models)
     return Inputs(vectors, lexical), Targets(1 - hard[:, None] * strength, np.ones(size))
+
+
+def test_chances_of_a_row_that_a_scale_had_not_seen_do_not_depend_on_how_that_row_came_out():
+    _, targets = invented(100)
+    said = np.random.default_rng(1).random((100, 2))
+    others = Targets(np.where(np.arange(100)[:, None] % 5 == 3, 0.0, targets.quality), targets.weight)
+
+    before, after = crossed(said, targets), crossed(said, others)
+
+    same = (before == after).all(axis=1)
+    assert same[3::5].all()
+    assert not same[:3].any()
 
 
 @pytest.mark.parametrize("head", [kernel, boosted])

@@ -10,13 +10,14 @@ import pytest
 
 from classifiers import artefact
 from classifiers.embedding.encoder import DEFAULT_NAME
-from classifiers.embedding.store import EmbedStore, store_path
+from classifiers.embedding.store import EmbedStore, open_store, store_path
+from classifiers.measuring import metrics
 from classifiers.measuring.compare import compare
 from classifiers.measuring.measure import measure
 from classifiers.measuring.routed import constant, resampled, routed
 from classifiers.measuring.score import score
-from classifiers.outcomes.own import OutcomesRefused
-from classifiers.training.own import train_own
+from classifiers.outcomes.own import OutcomesRefused, read_outcomes
+from classifiers.training.own import fit_outcomes, train_own
 from classifiers.training.recalibrate import recalibrate
 
 ROWS = 240
@@ -72,6 +73,18 @@ def test_the_artefact_says_what_it_learned_from(own: Path):
     assert manifest.card["prompts"] == ROWS
     assert manifest.metrics["apgr"] > 0.6
     assert (own / "report.json").is_file()
+
+
+def test_how_far_chances_can_be_believed_is_told_of_rows_that_neither_heads_nor_scale_had_seen(cache: Path, own: Path):
+    outcomes, store = read_outcomes(own.parent / "train.csv"), open_store(cache, None, 1)
+
+    learned, told = fit_outcomes(outcomes, list(range(ROWS)), store)
+
+    quality = outcomes.quality[learned.kept]
+    assert told["ece_small"] == round(metrics.ece(learned.p_unseen[:, 0], quality[:, 0]), 4)
+    assert told["ece_small"] != round(metrics.ece(learned.p_good[:, 0], quality[:, 0]), 4)
+    order = metrics.ranks_within(learned.p_good[:, 1] - learned.p_good[:, 0], learned.round_of)
+    assert told["apgr"] == round(metrics.apgr(order, *quality.T), 4)
 
 
 def test_the_order_of_the_file_is_without_meaning(own: Path, cache: Path, tmp_path: Path):
