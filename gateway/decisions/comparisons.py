@@ -80,7 +80,6 @@ def standing(record: DecisionRecord, beside: Iterable[ShadowRecord], policy: Pol
         if answered is not None
         and told.primary == answered.model != told.model
         and not told.failed
-        and told.differs
         and 0 < told.probability <= 1
         and is_as_named(told, record, policy)
         and ("judge" in told.differs or not judged_share(policy, told.shadow, told.primary))
