@@ -6,7 +6,7 @@ from gateway.pages.page import NO_CACHE
 from gateway.request.client import client_of
 from gateway.request.ingress import Receive, Scope, Send
 from gateway.request.reply import send_whole
-from gateway.telemetry.exposition import METRICS_CONTENT_TYPE, OPENMETRICS, OPENMETRICS_CONTENT_TYPE
+from gateway.telemetry.metrics.exposition import METRICS_CONTENT_TYPE, OPENMETRICS, OPENMETRICS_CONTENT_TYPE
 
 
 async def metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send) -> None:

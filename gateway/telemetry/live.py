@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gateway.telemetry.baggage import Baggage
-from gateway.telemetry.context import TRACEPARENT, caller_of
-from gateway.telemetry.delivery import Delivery
 from gateway.telemetry.gather import Gathered
 from gateway.telemetry.logs import RequestLog
-from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.metrics.metrics import Metrics
 from gateway.telemetry.observe import NO_DIALECTS
 from gateway.telemetry.request_ids import RequestIds
 from gateway.telemetry.seen import RequestSeen, Sinks
-from gateway.telemetry.traces import Tracing
+from gateway.telemetry.traces.baggage import Baggage
+from gateway.telemetry.traces.context import TRACEPARENT, caller_of
+from gateway.telemetry.traces.delivery import Delivery
+from gateway.telemetry.traces.tracing import Tracing
 from policies.experiments.plan import Experiment
 from policies.policy import Choose
 

@@ -36,14 +36,14 @@ def build_observer(
     if traces == "off" and not metrics and log == "off" and not baggage_to:
         return NullObserver()
 
-    from gateway.telemetry.baggage import Baggage
-    from gateway.telemetry.delivery import open_delivery
     from gateway.telemetry.live import LiveObserver
     from gateway.telemetry.logs import RequestLog
-    from gateway.telemetry.metrics import Metrics
+    from gateway.telemetry.metrics.metrics import Metrics
     from gateway.telemetry.redact import Redactor
-    from gateway.telemetry.sampling import Sampling
-    from gateway.telemetry.traces import Tracing
+    from gateway.telemetry.traces.baggage import Baggage
+    from gateway.telemetry.traces.delivery import open_delivery
+    from gateway.telemetry.traces.sampling import Sampling
+    from gateway.telemetry.traces.tracing import Tracing
 
     redactor, counters, sampling = Redactor(secrets), Metrics(), Sampling(sampled, slow_s)
     delivery = open_delivery(traces, otlp_endpoint, service_name, redactor, counters.dropped)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from backends.messages import Usage
-from gateway.telemetry import attributes
-from gateway.telemetry.context import onward
+from gateway.telemetry.traces.context import onward
+from gateway.telemetry.traces import attributes
 from policies.decision import Call
 
 if TYPE_CHECKING:
-    from gateway.telemetry.metrics import Metrics
+    from gateway.telemetry.metrics.metrics import Metrics
     from gateway.telemetry.seen import RequestSeen
 
 

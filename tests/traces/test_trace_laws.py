@@ -12,16 +12,16 @@ from traces.test_golden_traces import holds_together
 from backends.messages import Usage
 from gateway.request.settlement import Settlement
 from gateway.telemetry import names, words
-from gateway.telemetry.baggage import Baggage
-from gateway.telemetry.export import SpanDelivery
-from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
-from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.metrics.metrics import Metrics
 from gateway.telemetry.redact import Redactor
-from gateway.telemetry.sampling import Sampling
-from gateway.telemetry.spans import Spans, resource_of
-from gateway.telemetry.traces import Tracing
+from gateway.telemetry.traces.baggage import Baggage
+from gateway.telemetry.traces.export import SpanDelivery
+from gateway.telemetry.traces.exporters import SpanExports
+from gateway.telemetry.traces.sampling import Sampling
+from gateway.telemetry.traces.spans import Spans, resource_of
+from gateway.telemetry.traces.tracing import Tracing
 from policies.decision import Call, Decision
 from policies.facts import Facts
 

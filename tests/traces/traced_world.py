@@ -17,16 +17,16 @@ from servers.running_gateway import QUIET, RunningGateway, serving
 from upstreams.fake_upstream import FakeUpstream, Script, fake_upstream, unused_port
 
 from gateway.settings import Settings
-from gateway.telemetry.baggage import Baggage
-from gateway.telemetry.export import SpanDelivery
-from gateway.telemetry.exporters import SpanExports
 from gateway.telemetry.live import LiveObserver
 from gateway.telemetry.logs import RequestLog
-from gateway.telemetry.metrics import Metrics
+from gateway.telemetry.metrics.metrics import Metrics
 from gateway.telemetry.redact import Redactor
-from gateway.telemetry.sampling import Sampling
-from gateway.telemetry.spans import Spans, resource_of
-from gateway.telemetry.traces import Tracing
+from gateway.telemetry.traces.baggage import Baggage
+from gateway.telemetry.traces.export import SpanDelivery
+from gateway.telemetry.traces.exporters import SpanExports
+from gateway.telemetry.traces.sampling import Sampling
+from gateway.telemetry.traces.spans import Spans, resource_of
+from gateway.telemetry.traces.tracing import Tracing
 from gateway.wiring import build_gateway
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.pages.route_text import route_text
 from gateway.telemetry import names
-from gateway.telemetry.attributes import _estimated
+from gateway.telemetry.traces.attributes import _estimated
 from policies.decision import Call, Decision
 from policies.estimates import Estimate, Stage
 

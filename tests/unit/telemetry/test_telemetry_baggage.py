@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from telemetry_world import LARGE, SMALL, decision, facts, settlement
 
-from gateway.telemetry.baggage import Baggage
+from gateway.telemetry.traces.baggage import Baggage
 from policies.decision import Call
 from policies.experiments.plan import Assignment
 

@@ -1,8 +1,8 @@
 """What earlier turns say of a request is on its span, and nothing where they say nothing."""
 
 from gateway.telemetry import names
-from gateway.telemetry.attributes import decided
 from gateway.telemetry.redact import Redactor
+from gateway.telemetry.traces.attributes import decided
 from policies.decision import Call, Decision
 from policies.escalate.stuck import Stuck
 from policies.facts import Facts

@@ -11,8 +11,8 @@ from opentelemetry import trace
 from servers.collector import Collector, Manner, collector
 from telemetry_world import SMALL, TRACEPARENT, decision, facts, settlement
 
-from gateway.telemetry.export import QUEUE, WAKES
 from gateway.telemetry.opening import build_observer
+from gateway.telemetry.traces.export import QUEUE, WAKES
 from gateway.telemetry.unseen import NullObserver
 
 

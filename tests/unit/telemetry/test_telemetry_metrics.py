@@ -13,11 +13,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from telemetry_world import CANARY, LARGE, SMALL, USAGE, decision, estimate, facts, open_world, settlement
 
 from backends.messages import Usage
-from gateway.telemetry import instruments, names, words
-from gateway.telemetry.labels import MAX_NAMES
-from gateway.telemetry.metric import prometheus_label, prometheus_name
-from gateway.telemetry.metrics import MAX_FOUND, Metrics
-from gateway.telemetry.series import MAX_SERIES
+from gateway.telemetry import names, words
+from gateway.telemetry.metrics import instruments
+from gateway.telemetry.metrics.labels import MAX_NAMES
+from gateway.telemetry.metrics.metric import prometheus_label, prometheus_name
+from gateway.telemetry.metrics.metrics import MAX_FOUND, Metrics
+from gateway.telemetry.metrics.series import MAX_SERIES
 from policies.decision import Call, Decision
 
 

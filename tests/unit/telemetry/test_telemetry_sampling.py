@@ -10,9 +10,9 @@ from opentelemetry.trace import TraceState
 from telemetry_world import LARGE, SMALL, USAGE, decision, facts, open_world, settlement
 
 from gateway.telemetry import names
-from gateway.telemetry.context import MOST_MEMBERS, fields_of, with_threshold
-from gateway.telemetry.sampling import EVERY, FIRST_OF_VARIANT, MOST_VARIANTS, Sampling, threshold_of, written
-from gateway.telemetry.traces import MOST_ATTEMPTS
+from gateway.telemetry.traces.context import MOST_MEMBERS, fields_of, with_threshold
+from gateway.telemetry.traces.sampling import EVERY, FIRST_OF_VARIANT, MOST_VARIANTS, Sampling, threshold_of, written
+from gateway.telemetry.traces.tracing import MOST_ATTEMPTS
 from policies.experiments.plan import Assignment
 
 PLAIN = {"attempts": 1, "ttft_ms": 20.0, "decision": decision(SMALL), "answered_by": SMALL}

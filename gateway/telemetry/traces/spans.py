@@ -14,12 +14,13 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from gateway.budgets.told import Budgeted
 from gateway.request.settlement import Settlement
-from gateway.telemetry import attributes, budgets, names
+from gateway.telemetry import budgets, names
 from gateway.telemetry.redact import Redactor
-from gateway.telemetry.sampling import is_our_error
 from gateway.telemetry.seen import AttemptSeen, RequestSeen, fresh_span_id
 from gateway.telemetry.shadows import ShadowTrace
-from gateway.telemetry.traces import MOST_ATTEMPTS, NO_STATE
+from gateway.telemetry.traces import attributes
+from gateway.telemetry.traces.sampling import is_our_error
+from gateway.telemetry.traces.tracing import MOST_ATTEMPTS, NO_STATE
 
 UNSET = Status(StatusCode.UNSET)
 _SCOPE = InstrumentationScope(names.SCOPE)

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from opentelemetry.trace import TraceState
 
 from gateway.request.settlement import Settlement
-from gateway.telemetry.context import with_threshold
 from gateway.telemetry.outcome import outcome
+from gateway.telemetry.traces.context import with_threshold
 from gateway.telemetry.words import Kept
 from policies.decision import Decision
 

@@ -6,9 +6,10 @@ A cell is there from its first count on, as if it were looked up each time: what
 from collections.abc import Mapping
 from functools import cached_property
 
-from gateway.telemetry import instruments, words
-from gateway.telemetry.metric import Metric
-from gateway.telemetry.series import Number, Series, Spread
+from gateway.telemetry import words
+from gateway.telemetry.metrics import instruments
+from gateway.telemetry.metrics.metric import Metric
+from gateway.telemetry.metrics.series import Number, Series, Spread
 
 SeriesOf = Mapping[Metric, Series]
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import get_args
 
 from gateway.telemetry import words
-from gateway.telemetry.metric import Label, OfPolicy
+from gateway.telemetry.metrics.metric import Label, OfPolicy
 
 PLACE = re.compile(r"[\w.:\[\]-]{1,200}")
 

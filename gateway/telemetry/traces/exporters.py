@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter, Sp
 
 from gateway.telemetry.seen import RequestSeen
 from gateway.telemetry.shadows import ShadowTrace
-from gateway.telemetry.spans import Spans
+from gateway.telemetry.traces.spans import Spans
 
 COLLECTOR_TIMEOUT_S = 5.0
 

@@ -2,7 +2,7 @@
 
 from gateway.shadows.chapter import RESULTS
 from gateway.telemetry import names, words
-from gateway.telemetry.metric import (
+from gateway.telemetry.metrics.metric import (
     BY_ASKED_MODEL,
     BY_BUDGET,
     BY_EXPERIMENT,

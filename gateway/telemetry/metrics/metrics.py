@@ -10,12 +10,13 @@ from backends.messages import Usage
 from gateway.budgets.told import Budgeted
 from gateway.request.hedging.hedged import Hedged
 from gateway.request.settlement import End, Settlement
-from gateway.telemetry import instruments, words
-from gateway.telemetry.cells import Attempted, Ended, Reused, Used
-from gateway.telemetry.labels import Labels
-from gateway.telemetry.metric import BY_REPLICA
+from gateway.telemetry import words
+from gateway.telemetry.metrics import instruments
+from gateway.telemetry.metrics.cells import Attempted, Ended, Reused, Used
+from gateway.telemetry.metrics.labels import Labels
+from gateway.telemetry.metrics.metric import BY_REPLICA
+from gateway.telemetry.metrics.series import Series
 from gateway.telemetry.outcome import outcome
-from gateway.telemetry.series import Series
 from policies.decision import Call
 from policies.experiments.plan import Assignment, Experiment
 from policies.policy import Choose

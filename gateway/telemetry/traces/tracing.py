@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanContext, TraceState
 
-from gateway.telemetry.sampling import Sampling
+from gateway.telemetry.traces.sampling import Sampling
 
 if TYPE_CHECKING:
     from gateway.telemetry.seen import RequestSeen

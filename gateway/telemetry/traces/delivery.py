@@ -34,13 +34,13 @@ def open_delivery(
     """None when `traces` is off. Raises ValueError when it is otlp without an `endpoint`."""
     if traces == "off":
         return None
-    from gateway.telemetry.export import Exports, SpanDelivery
+    from gateway.telemetry.traces.export import Exports, SpanDelivery
 
     url = None if traces == "console" else collector_url(endpoint)
 
     def opening() -> Exports:
-        from gateway.telemetry import exporters
-        from gateway.telemetry.spans import Spans, resource_of
+        from gateway.telemetry.traces.spans import Spans, resource_of
+        from gateway.telemetry.traces import exporters
 
         exporter = exporters.to_console() if url is None else exporters.to_collector(url)
         return exporters.SpanExports(exporter, Spans(resource_of(service_name), redactor))

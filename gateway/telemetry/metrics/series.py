@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from gateway.telemetry import words
-from gateway.telemetry.exposition import Exemplar, heads, line, opening
-from gateway.telemetry.metric import Metric
+from gateway.telemetry.metrics.exposition import Exemplar, heads, line, opening
+from gateway.telemetry.metrics.metric import Metric
 
 MAX_SERIES = 1_000
 """Label sets of one metric. A further one is counted under `other` in every label."""

@@ -5,7 +5,7 @@ mostly joined: it is made on the event loop, and must not hold it up. Tests hold
 from typing import NamedTuple
 
 from gateway.telemetry import words
-from gateway.telemetry.metric import Metric, prometheus_label, prometheus_name
+from gateway.telemetry.metrics.metric import Metric, prometheus_label, prometheus_name
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text"
@@ -28,7 +28,7 @@ class Exemplar(NamedTuple):
 
 def opening(metric: Metric, *, openmetrics: bool) -> str:
     """
-    >>> from gateway.telemetry.instruments import IN_FLIGHT
+    >>> from gateway.telemetry.metrics.instruments import IN_FLIGHT
     >>> opening(IN_FLIGHT, openmetrics=True)
     '# HELP http_server_active_requests How many requests are being answered?\\n# TYPE http_server_active_requests gauge\\n'
     """

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gateway.telemetry.delivery import Dropped
 from gateway.telemetry.seen import RequestSeen
 from gateway.telemetry.shadows import ShadowTrace
+from gateway.telemetry.traces.delivery import Dropped
 
 QUEUE = 2_048
 """Traces that wait for delivery; whoever comes when it is full is dropped. Each is some 5 KB."""
