@@ -16,9 +16,9 @@ from gateway.request.settlement import Settlement
 from gateway.telemetry.gather import Gathered
 from gateway.telemetry.metrics.metrics import Metrics
 from gateway.telemetry.shadows import LiveShadow, ShadowTrace
+from gateway.telemetry.traces import attributes
 from gateway.telemetry.traces.baggage import BAGGAGE, Baggage
 from gateway.telemetry.traces.context import onward
-from gateway.telemetry.traces import attributes
 from gateway.telemetry.traces.tracing import MOST_ATTEMPTS, NO_STATE, Tracing
 from gateway.telemetry.words import Kept, Link
 from policies.decision import Call, Decision

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from backends.messages import Usage
-from gateway.telemetry.traces.context import onward
 from gateway.telemetry.traces import attributes
+from gateway.telemetry.traces.context import onward
 from policies.decision import Call
 
 if TYPE_CHECKING:

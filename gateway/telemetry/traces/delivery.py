@@ -39,8 +39,8 @@ def open_delivery(
     url = None if traces == "console" else collector_url(endpoint)
 
     def opening() -> Exports:
-        from gateway.telemetry.traces.spans import Spans, resource_of
         from gateway.telemetry.traces import exporters
+        from gateway.telemetry.traces.spans import Spans, resource_of
 
         exporter = exporters.to_console() if url is None else exporters.to_collector(url)
         return exporters.SpanExports(exporter, Spans(resource_of(service_name), redactor))
