@@ -27,13 +27,18 @@ MATRICES = frozenset({Kind.head, Kind.q, Kind.k, Kind.v, Kind.o, Kind.gate, Kind
 """What linear layers hold, in the precision of the model."""
 
 
+def available(toolchain: Toolchain | None = None) -> bool:
+    """True when the kernels are built, or can be built here and load. The first call may compile, for some seconds."""
+    return why_unavailable(toolchain=toolchain) is None
+
+
 def available_for(spec: ModelSpec, toolchain: Toolchain | None = None) -> str | None:
     """Why this model cannot run on the kernels here; None when it can."""
     return unsupported(spec) or why_unavailable(toolchain=toolchain)
 
 
 def why_unavailable(variant: Variant | None = None, toolchain: Toolchain | None = None) -> str | None:
-    """Why the kernels cannot be used on this machine; None when they can. The first call may compile, for some seconds."""
+    """Why the kernels cannot be used on this machine; None when they can."""
     try:
         _library(variant, toolchain)
     except NativeUnavailable as reason:
