@@ -66,9 +66,9 @@ def unheeded(decision: Decision) -> str:
     """Who of those asked is not told how much the client wants to be thought, in one line; or "".
 
     >>> unheeded(Decision(steps=(Call("small", "a"),), route="r", reason="", policy_hash="", untold=("small",)))
-    'small answers without being told how much to think'
+    'not told how much to think: small'
     """
-    return f"{', '.join(decision.untold)} answers without being told how much to think" if decision.untold else ""
+    return f"not told how much to think: {', '.join(decision.untold)}" if decision.untold else ""
 
 
 def told_by(estimate: Estimate) -> str:

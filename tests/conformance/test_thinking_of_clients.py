@@ -176,4 +176,4 @@ async def test_what_was_left_out_stands_in_the_log_of_requests_and_in_that_of_de
     ]
     assert [(record.facts.thinking, record.decision.untold) for record in records] == [("words", ("m",)), ("", ())]
     assert explained.json()["decision"]["untold"] == ["m"]
-    assert "thinking  m answers without being told" in shown.text
+    assert "thinking  not told how much to think: m" in shown.text
