@@ -206,6 +206,17 @@ def test_no_outcomes_give_the_shipped_artefact(cache: Path, tmp_path: Path):
     assert artefact.load(tmp_path / "prior").manifest.digest == artefact.load(artefact.SHIPPED).manifest.digest
 
 
+def test_what_is_said_of_the_shipped_artefact_is_of_this_one():
+    told, manifest = (
+        json.loads((artefact.SHIPPED / "report.json").read_text()),
+        artefact.load(artefact.SHIPPED).manifest,
+    )
+
+    assert told["artefact"] == manifest.digest[:12]
+    assert told["metrics"] == manifest.metrics
+    assert told["rows"][0][-2:] == pytest.approx([manifest.metrics["apgr"], manifest.metrics["ece_small"]], abs=1e-4)
+
+
 def test_too_few_outcomes_are_refused_with_a_number(cache: Path, tmp_path: Path):
     data = write(tmp_path / "few.csv", prompts(0, 12), 0)
 

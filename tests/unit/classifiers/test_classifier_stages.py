@@ -106,8 +106,7 @@ def test_bounds_that_were_set_on_local_turns_hold_for_others_like_them(learned: 
 
     again, fresh, _ = drawn(400, 4)
 
-    local = Learned(learned.blend, learned.kept, learned.p_good, moved)
-    assert inside(local, again, fresh) >= LEVEL - 0.08
+    assert inside(replace(learned, stages=moved), again, fresh) >= LEVEL - 0.08
 
 
 def test_the_ends_lie_around_what_is_likely_and_are_as_far_as_can_be_where_nothing_is_like_it(learned: Learned):
