@@ -16,7 +16,7 @@ from gateway.request.affinity import Affinity
 from gateway.request.bounds import refuse_many
 from gateway.request.client import Asker, client_of
 from gateway.request.drive import drive
-from gateway.request.egress import Egress, StreamEgress, WholeEgress
+from gateway.request.egress import Egress, StreamEgress
 from gateway.request.escalate.cascade import cascade_of
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep, refuse_early, too_large
@@ -29,6 +29,7 @@ from gateway.request.reply import answer_error
 from gateway.request.reserve import reserve
 from gateway.request.settle import Books
 from gateway.request.told import told
+from gateway.request.whole_egress import WholeEgress
 from gateway.settings import Limits
 from gateway.shadows.capture import joined
 from gateway.shadows.errand import Drawn

@@ -19,7 +19,7 @@ from gateway.live.in_force import Live
 from gateway.live.replicas import Replica
 from gateway.request.affinity import Affinity
 from gateway.request.drive import drive
-from gateway.request.egress import StreamEgress, WholeEgress
+from gateway.request.egress import StreamEgress
 from gateway.request.escalate.cascade import cascade_of
 from gateway.request.identity import ANONYMOUS
 from gateway.request.job import Drive
@@ -27,6 +27,7 @@ from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
 from gateway.request.snapshot import World
+from gateway.request.whole_egress import WholeEgress
 from gateway.state.memory import MemoryResidency
 from gateway.telemetry.unseen import NullObservation
 from policies.catalogue import Model, Price

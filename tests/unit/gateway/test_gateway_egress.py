@@ -11,7 +11,8 @@ from backends.dialects.openai_chat.dialect import OpenAIChat
 from backends.messages import ChatRequest, Delta, Event, Finish, Message, Usage, Wire
 from backends.sse import KEEP_ALIVE
 from gateway.errors import Disconnected
-from gateway.request.egress import Egress, StreamEgress, WholeEgress, speaks
+from gateway.request.egress import Egress, StreamEgress, speaks
+from gateway.request.whole_egress import WholeEgress
 from policies.decision import Call
 
 ASKED = ChatRequest(raw=b"", model="auto", messages=(Message(role="user", text="hi"),), stream=True)
