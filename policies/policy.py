@@ -222,8 +222,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def keeps_tiers(self) -> bool:
-        """Whether a process that decided a turn by another line should be heard of it."""
-        return self.may_move == "up" and any(r.choose is not None and r.choose.adapts for r in self.routes)
+        """Whether a turn should be heard of that was decided by another process's line, or by none."""
+        return self.may_move == "up" and any(route.choose is not None for route in self.routes)
 
     @cached_property
     def watches_agents(self) -> bool:

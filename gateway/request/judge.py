@@ -104,6 +104,8 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
     field = outlook.field()
     decision = decide_on(field, estimate, itemises=world.itemises)
     took_us = (time.perf_counter_ns() - began) // 1_000
+    if turn is None and estimate.abstains:
+        turn = turn_in(live.policy, request, principal, headers, world, is_unsure=True)
     return Judged(facts, estimate, decision, field.snapshot, prepared, took_us, turn)
 
 
@@ -111,7 +113,7 @@ def past_of(policy: Policy, judged: Judged) -> Past:
     """What the next turn is told of this one as it was decided: an escalation goes on, else the higher of where the
     conversation was and is. `policy` is the one that decided."""
     facts, choice = judged.facts, judged.decision.choice
-    if facts.escalated_to or judged.turn is None or not judged.turn.tells_tiers or not isinstance(choice, Call):
+    if facts.escalated_to or not tells_tier(policy, judged) or not isinstance(choice, Call):
         return Past(facts.escalated_to, facts.was_on)
     route = next((route for route in policy.routes if route.name == judged.decision.route), None)
     among = route.choose.among if route is not None and route.choose is not None else ()
@@ -119,16 +121,29 @@ def past_of(policy: Policy, judged: Judged) -> Past:
     return Past(was_on=among[place] if place else "")
 
 
+def tells_tier(policy: Policy, judged: Judged) -> bool:
+    """Where a line led to, a process alone knows by the history; not where there was no line, for want of an estimate, which
+    may be there in the next turn."""
+    facts, turn = judged.facts, judged.turn
+    is_missed = bool(judged.estimate.abstains or facts.was_on)
+    return turn is not None and policy.keeps_tiers and (is_missed or turn.notes.is_shared)
+
+
 def turn_in(
-    policy: Policy, request: ChatRequest, principal: Principal, headers: Mapping[str, str], world: World
+    policy: Policy,
+    request: ChatRequest,
+    principal: Principal,
+    headers: Mapping[str, str],
+    world: World,
+    *,
+    is_unsure: bool = False,
 ) -> Turn | None:
-    """None where nothing hangs on earlier turns: whoever names a model gets that. What a line led to, a process alone knows
-    by the history."""
-    tells_tiers = world.notes.is_shared and policy.keeps_tiers
-    if request.model != AUTO or request.asks != "chat" or not (tells_tiers or policy.moves_conversations):
+    """None where nothing hangs on earlier turns: whoever names a model gets that, and a process alone may remember none."""
+    keeps = policy.keeps_tiers and (is_unsure or world.notes.may_hold_any)
+    if request.model != AUTO or request.asks != "chat" or not (keeps or policy.moves_conversations):
         return None
     keys = keys_of(request, headers, principal.salt, policy.id_from)
-    return None if keys is None else Turn(world.notes, *keys, policy.remember_s, tells_tiers)
+    return None if keys is None else Turn(world.notes, *keys, policy.remember_s)
 
 
 def variants_of(  # noqa: PLR0917  what a request is, and of whom

@@ -14,6 +14,11 @@ class Notes(Protocol):
         """Whether other processes read them."""
         ...
 
+    @property
+    def may_hold_any(self) -> bool:
+        """False where there is surely nothing to read."""
+        ...
+
     async def read(self, keys: Sequence[str]) -> str:
         """The word under the first of the keys that has one, or ""."""
         ...
@@ -39,6 +44,10 @@ class MemoryNotes:
 
     def __len__(self) -> int:
         return len(self._notes)
+
+    @property
+    def may_hold_any(self) -> bool:
+        return bool(self._notes)
 
     async def read(self, keys: Sequence[str]) -> str:
         return first_of([self.known(key) for key in keys])

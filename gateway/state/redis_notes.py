@@ -10,6 +10,7 @@ class SharedNotes:
     """In Redis, with a mirror of what this process left, which answers while Redis does not."""
 
     is_shared = True
+    may_hold_any = True
 
     def __init__(self, store: Store, mirror: MemoryNotes) -> None:
         self._store = store

@@ -42,13 +42,12 @@ class Past(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Turn:
     """`before` are the keys under which turns before may have left word, the latest first, none in a first one; `now` is
-    that of this one. `tells_tiers`: also where a line led to, for processes with lines of their own."""
+    that of this one."""
 
     notes: Notes
     before: Sequence[str]
     now: str
     for_s: float
-    tells_tiers: bool = False
 
     async def past(self) -> Past:
         word = await self.notes.read(self.before)

@@ -36,11 +36,12 @@ CHOOSE = Choose(
 RULES = Policy(hash="", name="", models={}, routes=(Route(name="default", choose=CHOOSE),))
 
 
-def told(was_on: str, chosen: str, escalated_to: str = "", tells_tiers: bool = True) -> Past:
+def told(was_on: str, chosen: str, escalated_to: str = "", is_shared: bool = True, abstains: str = "") -> Past:
     facts = Facts(was_on=was_on, escalated_to=escalated_to)
     decision = Decision(steps=(Call(chosen, "r"),), route="default", reason="", policy_hash="")
-    turn = Turn(MemoryNotes(lambda: 0.0), (), "k", 60.0, tells_tiers)
-    return past_of(RULES, Judged(facts, Estimate(), decision, Snapshot(replicas={}), {}, 0, turn))
+    notes = SharedMemory(lambda: 0.0) if is_shared else MemoryNotes(lambda: 0.0)
+    turn = Turn(notes, (), "k", 60.0)
+    return past_of(RULES, Judged(facts, Estimate(abstains=abstains), decision, Snapshot(replicas={}), {}, 0, turn))
 
 
 def test_the_next_turn_is_told_of_the_higher_of_where_the_conversation_was_and_is() -> None:
@@ -50,13 +51,16 @@ def test_the_next_turn_is_told_of_the_higher_of_where_the_conversation_was_and_i
     assert told("medium", "small") == ON_MEDIUM, "medium was down"
     assert told("gone", "small") == Past()
     assert told("", "large", escalated_to="medium") == Past(escalated_to="medium")
-    assert told("", "large", tells_tiers=False) == Past()
+    assert told("", "large", is_shared=False) == Past(), "the history tells"
+    assert told("", "large", is_shared=False, abstains="late") == Past(was_on="large")
+    assert told("large", "large", is_shared=False) == Past(was_on="large")
 
 
 class SharedMemory(MemoryNotes):
     """As a store that gateways share."""
 
     is_shared = True
+    may_hold_any = True
 
 
 class Reads:
@@ -67,7 +71,17 @@ class Reads:
         return Estimate(p_good=known[-1], earlier=known[:-1])
 
 
-def gateway_with_line(loss: float, notes: MemoryNotes) -> tuple[Live, World]:
+class ReadsLate(Reads):
+    """Its first word is late, as on a busy machine; by the next turn it knows all."""
+
+    asked = 0
+
+    async def begin(self, question: Question, within_s: float, unsettled: Unsettled | None = None) -> Estimate:
+        self.asked += 1
+        return Estimate(abstains="late") if self.asked == 1 else await super().begin(question, within_s, unsettled)
+
+
+def gateway_with_line(loss: float, notes: MemoryNotes, reads: Reads | None = None) -> tuple[Live, World]:
     price = {name: Price(cost, cost, cost) for name, cost in zip(LADDER, (100_000, 300_000, 1_000_000), strict=True)}
     choose = msgspec.structs.replace(
         CHOOSE,
@@ -81,7 +95,7 @@ def gateway_with_line(loss: float, notes: MemoryNotes) -> tuple[Live, World]:
     )
     replicas = {name: (Replica(name, name, name, upstream=Scripted([])),) for name in LADDER}
     residency = MemoryResidency(10, lambda: 0.0)
-    return Live(rules, replicas, Reads()), World(residency=residency, now=lambda: 0.0, notes=notes)
+    return Live(rules, replicas, reads or Reads()), World(residency=residency, now=lambda: 0.0, notes=notes)
 
 
 def chat_of(turns: tuple[float, ...]) -> ChatRequest:
@@ -110,3 +124,23 @@ async def test_gateways_whose_lines_differ_tell_each_other_where_a_conversation_
     assert await turn_at(sparing, 0.5, 0.9) == second
     assert await turn_at(sparing, 0.5, 0.9, 0.9) == second
     assert await turn_at(sparing, 0.4) == "small"
+
+
+@pytest.mark.parametrize("notes", [SharedMemory, MemoryNotes])
+async def test_a_turn_whose_estimate_was_late_is_where_the_conversation_stays(notes: type[MemoryNotes]) -> None:
+    """It went to the model for doubt; by its chances, which are known later, it would have been an easy one."""
+    gateway = gateway_with_line(1.0, notes(lambda: 0.0), ReadsLate())
+    assert await turn_at(gateway, 0.96) == "large"
+    assert await turn_at(gateway, 0.96, 0.96) == "large"
+    for turns in range(3, 8):
+        assert await turn_at(gateway, *[0.96] * turns) == "large", "word goes on from turn to turn"
+    assert await turn_at(gateway, 0.95) == "small", "another conversation"
+
+
+async def test_where_every_estimate_was_there_a_process_alone_leaves_no_word() -> None:
+    """So it does not look for one, either."""
+    notes = MemoryNotes(lambda: 0.0)
+    gateway = gateway_with_line(10.0, notes)
+    for turns in ((0.5,), (0.5, 0.9), (0.5, 0.9, 0.2)):
+        await turn_at(gateway, *turns)
+    assert not notes.may_hold_any
