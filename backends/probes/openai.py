@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from backends.transport import HttpRequest, Origin, Transport, TransportError
+from backends.transport.alarms import until
 from backends.transport.decoding import read_whole
 
 MAX_LIST_BYTES = 4 * 1024 * 1024
@@ -32,7 +33,7 @@ async def probe(
     """GET {path}/models. Never raises: whatever goes wrong is the reason why the replica is not ready."""
     request = HttpRequest("GET", origin, f"{path}/models", tuple({**headers, "accept": "application/json"}.items()))
     try:
-        async with asyncio.timeout(within_s):
+        async with until(asyncio.get_running_loop().time() + within_s):
             return await _ask(transport, request, within_s)
     except TimeoutError:
         return Readiness(why_not=f"no answer within {within_s:g} s")

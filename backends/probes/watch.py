@@ -9,6 +9,7 @@ import msgspec
 from backends.probes.kinds import Kind, Reading, read_load
 from backends.remote import RemoteUpstream
 from backends.transport import TransportError
+from backends.transport.alarms import until
 from backends.transport.decoding import read_whole
 from backends.upstream import Load
 
@@ -56,7 +57,7 @@ class ServerWatch:
         A server that is well but does not tell its load takes work by what we know of it.
         """
         try:
-            async with asyncio.timeout(within_s):
+            async with until(asyncio.get_running_loop().time() + within_s):
                 status, _ = await self._page(HEALTH, within_s)
                 self._why_not = "" if status == 200 else f"it answers {status} when asked how it is"
                 if not self._why_not:

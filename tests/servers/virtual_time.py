@@ -36,6 +36,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    def stand_still(self, seconds: float) -> None:
+        """As if what is called now took so long."""
+        self._jumping.now += seconds
+
     def after_turns(self, turns: int, callback: Callable[[], object]) -> None:
         """Between two turns of the loop, before whoever is due in the next one gets it."""
         self._jumping.due[self._jumping.turn + turns] = callback
