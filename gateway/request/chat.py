@@ -20,7 +20,7 @@ from gateway.request.egress import Egress, StreamEgress
 from gateway.request.escalate.cascade import cascade_of
 from gateway.request.identity import Principal
 from gateway.request.ingress import Receive, Scope, Send, read_body, refuse_deep, refuse_early, too_large
-from gateway.request.job import Drive
+from gateway.request.job import Job
 from gateway.request.judge import Judged, judge, past_of
 from gateway.request.owner import Owner
 from gateway.request.reading.carried import behind_others, with_head
@@ -138,7 +138,7 @@ class ChatEndpoint:
 
     async def _decide(
         self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
-    ) -> Drive:
+    ) -> Job:
         """Decided, within its budgets where there are any."""
         gateway, live, books, headers = self._gateway, owner.live, visit.books, visit.headers
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
@@ -175,13 +175,13 @@ class ChatEndpoint:
         *,
         judged: Judged,
         total_at: float,
-    ) -> Drive:
+    ) -> Job:
         live, world, books, asked, drawn = owner.live, self._gateway.world, visit.books, visit.asked, visit.drawn
         policy = live.policy
         budget = policy.resilience.retry_budget
         if budget is not None:
             world.retries.came(budget)
-        return Drive(
+        return Job(
             live,
             request,
             principal.salt,

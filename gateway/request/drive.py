@@ -15,7 +15,7 @@ from gateway.request.escalate.hold import HeldBack
 from gateway.request.failing import failed
 from gateway.request.faults import from_reject, from_upstream, telling
 from gateway.request.hedging.race import Race
-from gateway.request.job import Drive
+from gateway.request.job import Job
 from gateway.request.settle import Tally
 from gateway.request.told import told_early
 from gateway.request.trial import Trial, closed
@@ -25,7 +25,7 @@ from policies.decision import Call, Reject
 ANSWERED = Outcome(sent=True, content_sent=True)
 
 
-async def drive(job: Drive) -> None:
+async def drive(job: Job) -> None:
     """Perform the decision. Raises RouterError while nothing has left; later an error ends the stream in words."""
     progress = begin(job.judged.decision, job.live.policy.resilience)
     if progress.rejected is not None:
@@ -47,14 +47,14 @@ async def drive(job: Drive) -> None:
         await tell(job, from_upstream(error, call.model, begun=job.out.is_open))
 
 
-async def tell(job: Drive, error: RouterError) -> None:
+async def tell(job: Job, error: RouterError) -> None:
     if not job.out.is_open:
         raise error
     job.books.failed(error, begun=True)
     await job.out.fail(error)
 
 
-async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
+async def perform(progress: Progress, call: Call, job: Job) -> Outcome:
     """One attempt, upstream to client, event by event, until the end or until the answer is given up: bytes move here and
     nowhere else. The replica is claimed before the first await. Whatever happens, the attempt ends and enters the books."""
     job.stands_in = None
@@ -87,7 +87,7 @@ async def perform(progress: Progress, call: Call, job: Drive) -> Outcome:
     return ANSWERED if job.cascade is None else await concluded(job.cascade, call, trial)
 
 
-async def ended(trial: Trial, job: Drive) -> None:
+async def ended(trial: Trial, job: Job) -> None:
     """The answer is whole. Upstreams keep the time limits that they are told, by a timer of theirs; here only a slow client
     has to be bounded."""
     usage, attempt = trial.tally.usage, trial.attempt
@@ -111,7 +111,7 @@ async def concluded(cascade: Cascade, call: Call, trial: Trial) -> Outcome:
     return ANSWERED
 
 
-def begun(call: Call, job: Drive) -> Trial:
+def begun(call: Call, job: Job) -> Trial:
     """The attempt at `call`: the one that got a head start, else a new one."""
     prepared = job.judged.prepared.get(call.model) or job.prepared(call)
     ahead = job.head_start.take(call) if job.head_start is not None else None
@@ -124,7 +124,7 @@ def begun(call: Call, job: Drive) -> Trial:
     return Trial(call, prepared, attempt, Tally(prepared.tokens), job, job.out, hears, coming)
 
 
-async def held_back(trial: Trial, progress: Progress, job: Drive, cascade: Cascade) -> None:
+async def held_back(trial: Trial, progress: Progress, job: Job, cascade: Cascade) -> None:
     """On a route that escalates: the answer is kept until it may leave, if the step says so; whoever is asked beside it is
     asked at once, or gets a head start."""
     if job.head_start is not None:
@@ -138,7 +138,7 @@ async def held_back(trial: Trial, progress: Progress, job: Drive, cascade: Casca
         job.out.hold(told_early(job.books))
 
 
-def asking(trial: Trial, job: Drive) -> Awaitable[Answer]:
+def asking(trial: Trial, job: Job) -> Awaitable[Answer]:
     """The answer to come: of who was asked before, as a cascade asks, or of another replica where that one speaks first."""
     request = job.request
     if trial.coming is not None:
@@ -162,7 +162,7 @@ async def keep(answer: Answer, held: HeldBack, trial: Trial) -> None:
                 await trial.room()
 
 
-async def send_kept(call: Call, job: Drive) -> None:
+async def send_kept(call: Call, job: Job) -> None:
     """Nobody answered better than the whole answer that was given up."""
     assert job.cascade is not None
     job.books.turned_back(call, job.live.policy.models[call.model].price)
@@ -174,7 +174,7 @@ async def send_kept(call: Call, job: Drive) -> None:
     await job.cascade.answered(call)
 
 
-def refusal(job: Drive, reject: Reject) -> RouterError:
+def refusal(job: Job, reject: Reject) -> RouterError:
     """A reject in the client's words; ours where every replica is down for want of configuration."""
     if reject.code == "unavailable":
         down = [drop for drop in job.judged.decision.dropped if drop.filter == "healthy"]

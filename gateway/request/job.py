@@ -26,7 +26,7 @@ LEAST_S = 0.001
 """For an attempt that begins when the time for all is over: it fails as late, not as impossible."""
 
 
-class Drive(msgspec.Struct, eq=False):
+class Job(msgspec.Struct, eq=False):
     """One request under way: what was decided, who holds what, where the answer goes, and the books. `cascade` is None on a
     route that does not escalate.
 

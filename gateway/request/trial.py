@@ -11,7 +11,7 @@ from gateway.request.egress import Egress
 from gateway.request.escalate.hold import HeldBack, forget
 from gateway.request.escalate.second import SecondOpinion
 from gateway.request.faults import missed
-from gateway.request.job import Drive
+from gateway.request.job import Job
 from gateway.request.owner import Attempt
 from gateway.request.settle import Tally
 from policies.decision import Call
@@ -26,7 +26,7 @@ class Trial(msgspec.Struct, eq=False):
     prepared: Prepared
     attempt: Attempt
     tally: Tally
-    job: Drive
+    job: Job
     out: Egress
     hears: Sequence[Callable[[Event], None]] = ()
     coming: "asyncio.Task[Answer] | None" = None
@@ -64,7 +64,7 @@ class Trial(msgspec.Struct, eq=False):
             raise missed() from None
 
 
-async def closed(trial: Trial, job: Drive) -> None:
+async def closed(trial: Trial, job: Job) -> None:
     """Whatever is left of it, and who was asked beside it."""
     try:
         if trial.coming is not None:
@@ -76,7 +76,7 @@ async def closed(trial: Trial, job: Drive) -> None:
             await heard_out(trial.second, job)
 
 
-async def heard_out(second: SecondOpinion, job: Drive) -> None:
+async def heard_out(second: SecondOpinion, job: Job) -> None:
     try:
         await second.aclose()
     finally:

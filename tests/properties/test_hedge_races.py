@@ -26,7 +26,7 @@ from gateway.request.drive import drive
 from gateway.request.egress import StreamEgress
 from gateway.request.escalate.cascade import cascade_of
 from gateway.request.identity import ANONYMOUS
-from gateway.request.job import Drive
+from gateway.request.job import Job
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
@@ -115,7 +115,7 @@ async def run(doing: Sequence[Does], *, allowed: bool, cut_at: Sequence[int] = (
             cascade = cascade_of(POLICY, request, judged, world.escalations, books)
             total_at = loop_time() + POLICY.resilience.total_s
             affinity, hedges = Affinity(live, world.residency), world.hedges
-            job = Drive(live, request, b"", judged, affinity, owner, out, books, cascade, total_at, hedges=hedges)
+            job = Job(live, request, b"", judged, affinity, owner, out, books, cascade, total_at, hedges=hedges)
             await drive(job)
 
     serving = asyncio.create_task(serve())

@@ -22,7 +22,7 @@ from gateway.request.drive import drive
 from gateway.request.egress import StreamEgress
 from gateway.request.escalate.cascade import cascade_of
 from gateway.request.identity import ANONYMOUS
-from gateway.request.job import Drive
+from gateway.request.job import Job
 from gateway.request.judge import judge
 from gateway.request.owner import Owner
 from gateway.request.settle import Books
@@ -240,7 +240,7 @@ class Stage:
             affinity = Affinity(live, world.residency)
             try:
                 await drive(
-                    Drive(
+                    Job(
                         live=live,
                         request=request,
                         salt=b"",

@@ -7,12 +7,12 @@ from backends.upstream import Answer
 from gateway.request.escalate.cascade import Cascade
 from gateway.request.escalate.head_start import HeadStart
 from gateway.request.escalate.second import SecondOpinion
-from gateway.request.job import Drive
+from gateway.request.job import Job
 from gateway.request.owner import Attempt
 from policies.decision import Hold
 
 
-def second_opinion(hold: Hold, job: Drive) -> SecondOpinion | None:
+def second_opinion(hold: Hold, job: Job) -> SecondOpinion | None:
     """Another model, asked the same at the same time."""
     if hold.second is None:
         return None
@@ -20,7 +20,7 @@ def second_opinion(hold: Hold, job: Drive) -> SecondOpinion | None:
     return SecondOpinion(hold.second, attempt, partial(attempt.start, job.request, job.limits()))
 
 
-def head_start(hold: Hold, job: Drive, cascade: Cascade) -> HeadStart | None:
+def head_start(hold: Hold, job: Job, cascade: Cascade) -> HeadStart | None:
     """The larger model, to be asked before the verdict where the policy says so."""
     if not cascade.starts_early():
         return None

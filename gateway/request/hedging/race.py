@@ -17,7 +17,7 @@ from gateway.request.failing import failed
 from gateway.request.faults import outcome_of
 from gateway.request.hedging.hedged import Hedged, HedgeResult
 from gateway.request.hedging.lateness import Hedges
-from gateway.request.job import Drive
+from gateway.request.job import Job
 from gateway.request.owner import Attempt
 from gateway.request.settle import spend_microusd
 from policies.decision import Call, Hedge
@@ -46,7 +46,7 @@ class Runner:
 class Race:
     """One streamed attempt of a request, and at most one hedge of it. Whoever does not win is closed, however it ends."""
 
-    def __init__(self, job: Drive, hedges: Hedges, request: ChatRequest, prepared: Prepared) -> None:
+    def __init__(self, job: Job, hedges: Hedges, request: ChatRequest, prepared: Prepared) -> None:
         self._job = job
         self._hedges = hedges
         self._request = request
