@@ -136,9 +136,7 @@ class ChatEndpoint:
         visit.books.stream = request.stream
         return request
 
-    async def _decide(
-        self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress
-    ) -> Job:
+    async def _decide(self, visit: Visit, request: ChatRequest, principal: Principal, owner: Owner, out: Egress) -> Job:
         """Decided, within its budgets where there are any."""
         gateway, live, books, headers = self._gateway, owner.live, visit.books, visit.headers
         total_at = asyncio.get_running_loop().time() + live.policy.resilience.total_s
