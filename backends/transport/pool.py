@@ -58,6 +58,8 @@ class Pool:
         `TransportError`, nothing sent."""
         deadline, has_waited = self.now() + within_s, False
         while self.in_use >= self._size:
+            if has_waited and self.now() >= deadline:
+                raise self._busy()  # a last look is one
             has_waited = True
             await self._slot(deadline)
         used = self.reuse(self.now())

@@ -9,7 +9,6 @@ import msgspec
 
 from backends.sse import Decoder, EventTooLarge, ServerEvent
 from backends.transport import Response, TransportError
-from backends.transport.alarms import until
 from backends.worker.heard import Message
 from backends.worker.messages import EVENTS_PATH, HEARTBEAT_S, VERSION, Blocks, WorkerIs, WorkerLoad
 
@@ -72,7 +71,7 @@ class _Patience:
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
         try:
-            async with until(self._until):
+            async with asyncio.timeout_at(self._until):
                 yield
         except TimeoutError:
             raise Unheard(f"nothing came from it for {self._silence_s:g} s") from None

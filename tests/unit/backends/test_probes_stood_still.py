@@ -11,7 +11,6 @@ from backends.probes.watch import ServerWatch
 from backends.remote import RemoteUpstream
 from backends.transport import HttpRequest, Response, Transport
 from backends.transport.interface import locate
-from backends.worker.listen import Unheard, listen
 
 WITHIN_S = 1.0
 TURNS = 4
@@ -54,9 +53,6 @@ class StandsStill:
             await asyncio.sleep(0)
         return Came(self._body)
 
-    async def get(self, path: str, accept: str, connect_s: float) -> Response:
-        return await self.open(HttpRequest("GET", ORIGIN, path), connect_s)
-
     async def aclose(self) -> None:
         """Nothing is open."""
 
@@ -76,19 +72,8 @@ async def why_not_watched(transport: Transport) -> str:
     return watch.with_others(server.load()).why_not
 
 
-async def why_not_heard(transport: StandsStill) -> str:
-    try:
-        async for _ in listen(transport, WITHIN_S):
-            pass
-    except Unheard as over:
-        return "" if "1 s" not in str(over) else str(over)
-    raise AssertionError("it always ends")
-
-
 @pytest.mark.parametrize("comes", [True, False])
-@pytest.mark.parametrize(
-    ("asks", "body"), [(why_not_ready, MODELS), (why_not_watched, b""), (why_not_heard, b": nothing\n\n")]
-)
+@pytest.mark.parametrize(("asks", "body"), [(why_not_ready, MODELS), (why_not_watched, b"")])
 def test_what_came_while_our_own_loop_stood_still_has_come(
     asks: Callable[[StandsStill], Awaitable[str]], body: bytes, comes: bool
 ) -> None:

@@ -13,7 +13,7 @@ import httpx
 import msgspec
 import pytest
 import uvloop
-from servers.virtual_time import run_virtual
+from servers.virtual_time import VirtualLoop, run_virtual
 from upstreams.fake_upstream import (
     DONE,
     Cut,
@@ -585,6 +585,28 @@ def test_a_turn_that_came_while_our_own_loop_stood_still_is_taken(
 
     with socket.create_server(("127.0.0.1", 0)) as server, contextlib.closing(new_loop()) as loop:
         assert loop.run_until_complete(work(Origin("http", *server.getsockname())))
+
+
+def test_who_is_passed_by_for_ever_is_told_so_when_its_time_is_over() -> None:
+    async def work(origin: Origin) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        pool = Pool(origin, None, PoolLimits(connections=1), Bounds())
+        held, _ = await pool.take(5.0)
+        waiting = asyncio.ensure_future(pool.take(1.0))
+        await asyncio.sleep(0)
+        for _ in range(20):
+            pool.release(held, keep=True)
+            assert pool.reuse(pool.now()) is held
+            loop.stand_still(0.3)
+            await asyncio.sleep(0)
+
+        assert waiting.done()
+        with pytest.raises(TransportError, match="in use"):
+            await waiting
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        run_virtual(work(Origin("http", *server.getsockname())))
 
 
 def stands_still(loop: asyncio.AbstractEventLoop) -> None:
