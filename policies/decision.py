@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from policies.escalate.task import Task
 from policies.experiments.plan import Assignment
 from policies.policy import Line
 
@@ -48,12 +49,14 @@ class Call(msgspec.Struct, frozen=True, tag="call"):
 
 class Hold(msgspec.Struct, frozen=True):
     """Answers of the models `of` are kept from the client until they are judged by `escalation`; if they are not good
-    enough, `to` are asked instead, in order. `second` is asked beside them, for comparison alone."""
+    enough, `to` are asked instead, in order. `second` is asked beside them, for comparison alone. `weighed_as` is the task by
+    whose weights the first choice is judged, "" where it is by the model's."""
 
     escalation: str
     of: tuple[str, ...]
     to: tuple[Call, ...]
     second: Call | None = None
+    weighed_as: Task = ""
 
 
 class Hedge(msgspec.Struct, frozen=True):

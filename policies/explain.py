@@ -45,7 +45,8 @@ def held_back(decision: Decision) -> str:
     if hold is None:
         return f"nothing is held back: {decision.unheld}" if decision.unheld else ""
     too = f" with {hold.second.model}" if hold.second else ""
-    judged = f"answers of {', '.join(hold.of)} are held back until {hold.escalation} has judged them{too}"
+    weighed = f", weighed as {hold.weighed_as}" if hold.weighed_as else ""
+    judged = f"answers of {', '.join(hold.of)} are held back until {hold.escalation} has judged them{too}{weighed}"
     return f"{judged}; {hold.to[0].model} takes over"
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from policies.escalate.stuck import NOT_STUCK, Stuck
+from policies.escalate.task import Task
 from policies.experiments.plan import Unit
 
 Ability = Literal["tools", "json_schema", "vision", "audio", "logprobs", "reasoning", "embeddings"]
@@ -38,7 +39,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     `units` are digests of who and what the request is of, as far as an experiment asks for them. `escalated_to` is the model
     that took over from a lower one in an earlier turn of the conversation, `was_on` the one that its last turn was for where
     another process, whose lines differ, may have decided that; "" where there was none or nobody remembers. `stuck` tells
-    whether its calls of tools come to nothing, where the policy asks.
+    whether its calls of tools come to nothing, `task` what form of answer it asks for, each where the policy asks.
     """
 
     requested: str = AUTO
@@ -64,6 +65,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     escalated_to: str = ""
     was_on: str = ""
     stuck: Stuck = NOT_STUCK
+    task: Task = ""
 
     def tokens_for(self, model: str) -> int:
         """Prompt length in tokens of `model`: exact where known, else the estimate.

@@ -231,6 +231,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return any(plan.stuck_turns for plan in self.escalations.values())
 
     @cached_property
+    def judges_answers(self) -> bool:
+        """Whether it matters what form of answer is asked for."""
+        return any(plan.under > 0 for plan in self.escalations.values())
+
+    @cached_property
     def units(self) -> frozenset[Unit]:
         """What experiments go by, of what a request does not say by itself."""
         return frozenset([experiment.unit for experiment in self.experiments]) - {"tenant"}

@@ -44,6 +44,7 @@ COLUMNS: Mapping[str, tuple[str, Callable[[DecisionRecord, Beside], Cell]]] = {
     "user_turns": ("int64", lambda r, _: r.facts.user_turns),
     "escalated_to": ("string", lambda r, _: r.facts.escalated_to),
     "was_on": ("string", lambda r, _: r.facts.was_on),
+    "task": ("string", lambda r, _: r.facts.task),
     "stuck_turns": ("int64", lambda r, _: r.facts.stuck.turns),
     "status": ("int64", lambda r, _: r.outcome.status),
     "end": ("string", lambda r, _: r.outcome.end),
@@ -57,6 +58,7 @@ COLUMNS: Mapping[str, tuple[str, Callable[[DecisionRecord, Beside], Cell]]] = {
     "duration_ms": ("double", lambda r, _: r.outcome.duration_ms),
     "judgement": ("string", lambda r, _: r.outcome.judgement),
     "p_correct": ("double", lambda r, _: r.outcome.p_correct),
+    "weighed_as": ("string", lambda r, _: r.outcome.weighed_as),
     "worth": ("double", lambda _, beside: None if beside[0] is None else worth_of(beside[0])),
     "signals": ("list<string>", lambda _, beside: list(beside[1])),
 }

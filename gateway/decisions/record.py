@@ -13,6 +13,7 @@ from gateway.budgets.told import Budgeted
 from gateway.request.hedging.hedged import Hedged
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.decision import Call, Decision
+from policies.escalate.task import Task
 from policies.estimates import Estimate
 from policies.facts import Facts
 from policies.shadows.closing import ComesTo
@@ -46,6 +47,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     error_code: str = ""
     judgement: Judgement = ""
     p_correct: float | None = None
+    weighed_as: Task = ""
+    measures: Mapping[str, float] | None = None
     abandoned_by: Call | None = None
     abandoned: Usage | None = None
     abandoned_microusd: int = 0

@@ -14,6 +14,7 @@ from gateway.decisions.record import NOBODY, DecisionRecord, FeedbackRecord, Rec
 from gateway.decisions.shelf import FOLDER, path_of, policy_on
 from policies.decide import decide
 from policies.decision import Decision
+from policies.escalate.verdict import verdict_on
 from policies.policy import Policy
 from policies.terms.cost import charge, expected_output
 
@@ -88,11 +89,24 @@ def replay(records: Iterable[Record], policy_of: PolicyOf) -> Replay:
     differ: list[str] = []
     for record, policy in replayable(records, policy_of, left_out):
         replayed += 1
-        if msgspec.json.encode(decide_again(policy, record)) != msgspec.json.encode(record.decision):
+        alike = msgspec.json.encode(decide_again(policy, record)) == msgspec.json.encode(record.decision)
+        if not (alike and judges_alike(policy, record)):
             differ.append(record.request_id)
     return Replay(
         replayed=replayed, differ=tuple(differ), cleaned=left_out.cleaned, without_policy=left_out.without_policy
     )
+
+
+def judges_alike(policy: Policy, record: DecisionRecord) -> bool:
+    """Whether an answer that was held back has the same chance again, by the measures that the record has of it."""
+    hold, outcome = record.decision.hold, record.outcome
+    by = outcome.abandoned_by or outcome.answered_by
+    if hold is None or by is None or outcome.measures is None:
+        return True
+    arm = policy.arm(record.decision.assignments)
+    p_good = record.estimate.p_good.get(arm.models[by.model].head)
+    found = verdict_on(arm.escalations[hold.escalation], by.model, outcome.measures, p_good, record.facts.task)
+    return (found.p_correct, found.weighed_as) == (outcome.p_correct, outcome.weighed_as)
 
 
 def compare(records: Iterable[Record], policy_of: PolicyOf, other: Policy, than: Policy | None = None) -> Comparison:

@@ -9,6 +9,7 @@ import msgspec
 from backends.messages import ChatRequest
 from backends.upstream import Prepared
 from gateway.live.in_force import Live
+from gateway.request.escalate.listen import wanted_of
 from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.outlook import NO_VARIANTS, Outlook, Variants
@@ -21,6 +22,7 @@ from gateway.request.reading.units import units_of
 from gateway.request.snapshot import World, look_around
 from policies.decide import decide_on
 from policies.decision import Call, Decision
+from policies.escalate.task import task_of
 from policies.estimates import Estimate, Unsettled
 from policies.facts import AUTO, Facts
 from policies.field import assigned
@@ -89,6 +91,8 @@ async def judge(  # noqa: PLR0917  what a request is, and of whom
         facts = msgspec.structs.replace(facts, uncarried=unable, units=variants.units)
     if live.policy.watches_agents and request.asks == "chat":
         facts = msgspec.structs.replace(facts, stuck=stuck_of(request))
+    if live.policy.judges_answers and request.asks != "embeddings":
+        facts = msgspec.structs.replace(facts, task=task_of(wanted_of(request)))
     looking = look_around(live, live.asked(request.model), prepared, world)
     if turn is None or not turn.before:
         seen = await looking

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Mapping
 from typing import cast
 
 import msgspec
@@ -13,6 +14,7 @@ from gateway.request.hedging.hedged import Hedged
 from gateway.request.settlement import End, Judgement, Settlement
 from policies.catalogue import Price
 from policies.decision import Call, Decision
+from policies.escalate.task import Task
 from policies.escalate.verdict import Verdict
 
 PER_MILLION = 1_000_000
@@ -115,6 +117,8 @@ class Books(msgspec.Struct):
     error_code: str = ""
     judgement: Judgement = ""
     p_correct: float | None = None
+    weighed_as: Task = ""
+    measures: Mapping[str, float] | None = None
     why_given_up: str = ""
     abandoned_by: Call | None = None
     abandoned: Usage | None = None
@@ -144,15 +148,19 @@ class Books(msgspec.Struct):
 
     def held_and_sent(self, found: Verdict, *, over_limit: bool) -> None:
         """An answer that was held back leaves."""
-        self.p_correct = found.p_correct
+        self._judged(found)
         self.judgement = "over_limit" if over_limit else "kept"
 
     def gave_up(self, call: Call, found: Verdict, usage: Usage | None, price: Price) -> None:
         """The answer of `call` is abandoned for a larger model's; what it used is charged all the same."""
-        self.judgement, self.p_correct = "escalated", found.p_correct
+        self._judged(found)
+        self.judgement = "escalated"
         self.abandoned_by, self.abandoned, self.why_given_up = call, usage, found.why
         self.abandoned_microusd = spend_microusd(price, usage) if usage else 0
         self.usage = None
+
+    def _judged(self, found: Verdict) -> None:
+        self.p_correct, self.weighed_as, self.measures = found.p_correct, found.weighed_as, found.measures
 
     def asked_beside(self, call: Call, usage: Usage | None, price: Price) -> None:
         """Whoever was asked for a second opinion is charged, whether or not it came in time."""
@@ -220,6 +228,8 @@ class Books(msgspec.Struct):
             found,
             judgement=self.judgement,
             p_correct=self.p_correct,
+            weighed_as=self.weighed_as,
+            measures=self.measures,
             abandoned_by=self.abandoned_by,
             abandoned=self.abandoned,
             abandoned_microusd=self.abandoned_microusd,

@@ -1,5 +1,6 @@
 """What a request came to: the one value that accounting, logs, traces and metrics read when it is over."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -8,6 +9,7 @@ from backends.messages import Usage
 from gateway.budgets.told import Budgeted
 from gateway.request.hedging.hedged import Hedged
 from policies.decision import Call, Decision
+from policies.escalate.task import Task
 
 Judgement = Literal["", "kept", "over_limit", "escalated", "turned_back"]
 """What became of an answer that was held back: "" when none was; kept: it was good enough; over_limit: it was not, but the
@@ -25,8 +27,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     that was: in the decision's words, until a fallback. `abandoned` is what the call `abandoned_by` used for an answer that
     was given up; its price `abandoned_microusd` is part of `microusd`. So is what `beside`, who was asked for a second opinion,
     charged. `budgeted` is what became of its budgets, None where there are none. `hedged` says who was raced; what the
-    loser was charged is part of `microusd`. `unretried`: another attempt would have followed, but too many had been made
-    of late.
+    loser was charged is part of `microusd`. `measures` are what an answer that was held back was judged by, `weighed_as`
+    the task by whose weights. `unretried`: another attempt would have followed, but too many had been made of late.
     """
 
     request_id: str
@@ -46,6 +48,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     error_code: str = ""
     judgement: Judgement = ""
     p_correct: float | None = None
+    weighed_as: Task = ""
+    measures: Mapping[str, float] | None = None
     abandoned_by: Call | None = None
     abandoned: Usage | None = None
     abandoned_microusd: int = 0

@@ -175,6 +175,7 @@ def _judged(settlement: Settlement) -> dict[str, Field]:
     return {
         "judgement": settlement.judgement,
         "p_correct": None if settlement.p_correct is None else round(settlement.p_correct, 3),
+        "weighed_as": settlement.weighed_as,
         "abandoned_model": gave_up.model if gave_up else "",
         "abandoned_tokens": used.completion_tokens if used else 0,
         "abandoned_microusd": settlement.abandoned_microusd,

@@ -79,6 +79,7 @@ SHADOW_MICROUSD = "router.shadow.spend_microusd"
 # Of an answer that was held back. Was it good enough, and what did it cost to give it up?
 JUDGEMENT = "router.judgement"
 P_CORRECT = "router.p_correct"
+WEIGHED_AS = "router.weighed_as"
 ABANDONED_MODEL = "router.abandoned.model"
 ABANDONED_TOKENS = "router.abandoned.output_tokens"
 ABANDONED_MICROUSD = "router.abandoned.spend_microusd"

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from classifiers.training.weigh import Outcome
+from policies.escalate.measures import measures_of
 from policies.escalate.said import Said, Wanted
 from policies.escalate.signals import signals_of
+from policies.escalate.task import task_of
 
 FOLDS = 5
 FINAL = "####"
@@ -44,21 +46,23 @@ def gsm8k(folder: Path) -> Answers:
 def outcome(row: Mapping[str, Any]) -> Outcome:
     text = row["small_response"]
     said = Said(text=text, tokens=len(text) // 4, ending="stop" if FINAL in text else "length")
-    return Outcome(signals_of(said, Wanted(question=row["prompt"])), bool(row["small_correct"]))
+    wanted = Wanted(question=row["prompt"])
+    return Outcome(measures_of(signals_of(said, wanted)), bool(row["small_correct"]), task=task_of(wanted))
 
 
-def mmlu_pro(folder: Path, second: str = "") -> Answers:
+def mmlu_pro(folder: Path, second: str = "", small: str = SMALL) -> Answers:
     """Only the chosen letter of each answer is published, so the letter and its agreement with `second` are all there is."""
     rows = parquet.read_table(folder / "mmlu_pro_28models.parquet").to_pylist()
     chosen = {row["prompt_id"]: row for row in parquet.read_table(folder / "mmlu_pro_preds.parquet").to_pylist()}
-    outcomes = [letters(row, chosen[row["prompt_id"]], second) for row in rows]
-    return answers(outcomes, rows, f"ok:{SMALL}", f"ok:{LARGE}")
+    outcomes = [letters(row, chosen[row["prompt_id"]], second, small) for row in rows]
+    return answers(outcomes, rows, f"ok:{small}", f"ok:{LARGE}")
 
 
-def letters(row: Mapping[str, Any], chosen: Mapping[str, Any], second: str) -> Outcome:
+def letters(row: Mapping[str, Any], chosen: Mapping[str, Any], second: str, small: str) -> Outcome:
     other = Said(text=chosen[f"pred:{second}"] or "", ending="stop") if second else None
-    signals = signals_of(Said(text=chosen[f"pred:{SMALL}"] or "", ending="stop"), Wanted(question=row["prompt"]), other)
-    return Outcome(signals, bool(row[f"ok:{SMALL}"]))
+    wanted = Wanted(question=row["prompt"])
+    signals = signals_of(Said(text=chosen[f"pred:{small}"] or "", ending="stop"), wanted, other)
+    return Outcome(measures_of(signals), bool(row[f"ok:{small}"]), task=task_of(wanted))
 
 
 def answers(outcomes: Sequence[Outcome], rows: Sequence[Mapping[str, Any]], small: str, large: str) -> Answers:

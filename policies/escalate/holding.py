@@ -38,7 +38,8 @@ def holding(policy: Policy, route: Route, facts: Facts, snapshot: Snapshot, step
         return None, f"{plan.to} cannot take this request now"
     asked_too = plan.second and not facts.stream and plan.second != steps[0].model
     second = takers(policy, route, plan.second, facts, snapshot)[:1] if asked_too else ()
-    return Hold(plan.name, watched, to, second[0] if second else None), ""
+    weighed_as = plan.weighed_as(steps[0].model, facts.task)
+    return Hold(plan.name, watched, to, second[0] if second else None, weighed_as), ""
 
 
 def is_below(route: Route, model: str, to: str) -> bool:

@@ -37,6 +37,19 @@ MEASURES: Mapping[str, tuple[Signal, Callable[[Signals], float]]] = {
 }
 """Name -> the signal of the policy file that it belongs to, and its value."""
 
+DIGITS = 4
+"""That are kept of a value, so that a log which holds it comes to the same chance."""
+
+
+def measures_of(signals: Signals) -> dict[str, float]:
+    """All that have something to say.
+
+    >>> measures_of(Signals(whole=False, tokens=9, characters=40, asked_characters=200, refusal=True))
+    {'refusal': 1.0}
+    """
+    values = ((name, round(value(signals), DIGITS)) for name, (_, value) in MEASURES.items())
+    return {name: value for name, value in values if value}
+
 
 def _times(count: int, usual: int) -> float:
     """How many times the usual, as a logarithm."""

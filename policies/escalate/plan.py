@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from policies.escalate.task import Task
+
 Signal = Literal[
     "token_quantiles", "schema_valid", "refusal", "empty", "repetition", "cut", "reckoning", "length", "agreement"
 ]
@@ -16,13 +18,15 @@ Moves = Literal["answer", "conversation"]
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """A logistic: P(correct) = 1 / (1 + exp(-(bias + sum of weight x measure))).
 
-    `estimate` weighs the router's own log-odds for the question, as far as they lie from `usual` log-odds.
+    `estimate` weighs the router's own log-odds for the question, as far as they lie from `usual` log-odds. `tasks` holds what
+    stands in its place where that is asked for; those have none of their own.
     """
 
     bias: float
     measures: Mapping[str, float] = {}
     estimate: float = 0.0
     usual: float = 0.0
+    tasks: Mapping[Task, "Weights"] = {}
 
 
 class Escalation(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,3 +57,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
 
     def weights_of(self, model: str) -> Weights:
         return self.weights.get(model) or self.weights[""]
+
+    def weighed_as(self, model: str, task: Task) -> Task:
+        """The task whose weights judge an answer of `model`; "" where the model's own do."""
+        return task if task and task in self.weights_of(model).tasks else ""

@@ -5,9 +5,10 @@ from math import exp, log
 
 import msgspec
 
-from policies.escalate.measures import MEASURES
+from policies.escalate.measures import MEASURES, measures_of
 from policies.escalate.plan import Escalation, Weights
 from policies.escalate.signals import Signals
+from policies.escalate.task import Task
 
 WORDS: Mapping[str, str] = {
     "low": "unlikely tokens",
@@ -38,34 +39,48 @@ WORTH_NAMING = 0.25
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`escalates`: the answer is not good enough. `why` in a few words, for headers and logs."""
+    """`escalates`: the answer is not good enough. `why` in a few words, for headers and logs. `weighed_as` is the task whose
+    weights spoke, "" where the model's did; with `measures` a log comes to the same chance."""
 
     p_correct: float
     escalates: bool
     why: str
+    weighed_as: Task = ""
+    measures: Mapping[str, float] = {}
 
 
-def verdict(plan: Escalation, model: str, signals: Signals, p_good: float | None = None) -> Verdict:
-    """Of an answer of `model`; `p_good` is what the router thought of the question, if it did.
+def verdict(plan: Escalation, model: str, signals: Signals, p_good: float | None = None, task: Task = "") -> Verdict:
+    """Of an answer of `model`; `p_good` is what the router thought of the question, if it did, `task` what that asks for.
 
     >>> from policies.escalate.prior import PRIOR
     >>> plan = Escalation(name="careful", to="large", under=0.7, signals=frozenset({"empty"}), weights={"": PRIOR})
     >>> verdict(plan, "small", Signals(whole=True, tokens=0, characters=0, empty=True)).why
     'p_correct 0.01 under 0.70: empty'
     """
-    parts = contributions(plan, plan.weights_of(model), signals)
-    p = p_correct(plan.weights_of(model), parts, p_good)
-    if p >= plan.under:
-        return Verdict(p_correct=p, escalates=False, why=f"p_correct {p:.2f}")
-    against = dict.fromkeys(WORDS[name] for name, part in ranked(parts) if part <= -WORTH_NAMING)
-    why = f"p_correct {p:.2f} under {plan.under:.2f}"
-    return Verdict(p_correct=p, escalates=True, why=f"{why}: {', '.join(against)}" if against else why)
+    return verdict_on(plan, model, measures_of(signals), p_good, task)
 
 
-def contributions(plan: Escalation, weights: Weights, signals: Signals) -> dict[str, float]:
+def verdict_on(
+    plan: Escalation, model: str, measures: Mapping[str, float], p_good: float | None, task: Task
+) -> Verdict:
+    """The same of measures, as a log has them."""
+    weighed_as = plan.weighed_as(model, task)
+    weights = plan.weights_of(model)
+    weights = weights.tasks[weighed_as] if weighed_as else weights
+    parts = contributions(plan, weights, measures)
+    p = p_correct(weights, parts, p_good)
+    escalates, why = p < plan.under, f"p_correct {p:.2f}"
+    if escalates:
+        against = dict.fromkeys(WORDS[name] for name, part in ranked(parts) if part <= -WORTH_NAMING)
+        why += f" under {plan.under:.2f}{f', weighed as {weighed_as}' if weighed_as else ''}"
+        why += f": {', '.join(against)}" if against else ""
+    return Verdict(p_correct=p, escalates=escalates, why=why, weighed_as=weighed_as, measures=measures)
+
+
+def contributions(plan: Escalation, weights: Weights, measures: Mapping[str, float]) -> dict[str, float]:
     """Log-odds that each measure adds, of the signals that the plan looks at."""
     return {
-        name: weight * MEASURES[name][1](signals)
+        name: weight * measures.get(name, 0.0)
         for name, weight in weights.measures.items()
         if MEASURES[name][0] in plan.signals
     }

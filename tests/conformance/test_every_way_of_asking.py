@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,10 @@ from upstreams.fake_upstream import (
 
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord
+from gateway.decisions.replay import policies_beside, replay
 from gateway.settings import Decisions, Telemetry
+from policies.escalate.plan import Weights
+from policies.escalate.weights_file import write_weights
 
 REFUSES = "I'm sorry, but I can't help with that."
 TURNS = [{"role": "user", "content": "hi"}]
@@ -171,6 +174,35 @@ async def test_a_refusal_is_never_seen_and_the_larger_model_answers(name: str, s
     assert "sorry" not in answer.text
     assert way.text(answer, stream) == "Of course"
     assert answer.headers["x-turnout-reason"].startswith("large: escalated from small")
+
+
+CHOICE = "Which of these floats?\nA. a stone\nB. a cork"
+BY_TASK = Weights(bias=3.0, tasks={"choice": Weights(bias=-3.0)})
+"""Choices are always given up, and nothing else is."""
+
+
+@both
+@every_way
+async def test_a_task_is_known_by_its_question_whatever_the_dialect(name: str, stream: bool, tmp_path: Path) -> None:
+    way, kept = WAYS[name], Decisions(dir=tmp_path / "log")
+    weights = tmp_path / "weights.json"
+    weights.write_bytes(write_weights({"small": BY_TASK}, {}))
+    turned = {key: json.loads(json.dumps(value).replace('"hi"', json.dumps(CHOICE))) for key, value in way.body.items()}
+    async with fake_upstream(says("It is A")) as small, fake_upstream(says("It is B")) as large:
+        policy = CASCADE.format(small=small.base, large=large.base).replace("100ms}", f"100ms}}, weights: '{weights}'")
+        async with running_gateway(policy, tmp_path, decisions=kept) as gateway:
+            usual = await ask(gateway.base, way, stream)
+            choice = await ask(gateway.base, replace(way, body=turned), stream)
+            await gateway.until_empty()
+
+    assert way.text(usual, stream) == "It is A"
+    assert way.text(choice, stream) == "It is B"
+    assert "p_correct 0.05 under 0.50, weighed as choice" in choice.headers["x-turnout-reason"]
+    first, second = [record for record in read_log(tmp_path / "log") if isinstance(record, DecisionRecord)]
+    assert (first.facts.task, second.facts.task) == ("text", "choice")
+    holds = [record.decision.hold.weighed_as for record in (first, second) if record.decision.hold]
+    assert holds == [record.outcome.weighed_as for record in (first, second)] == ["", "choice"]
+    assert replay(read_log(tmp_path / "log"), policies_beside(tmp_path / "log")).differ == ()
 
 
 @every_way

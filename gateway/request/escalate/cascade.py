@@ -124,7 +124,8 @@ class Cascade:
 
     def _verdict(self, call: Call, said: Said, other: Said | None = None) -> Verdict:
         p_good = self._judged.estimate.p_good.get(self._policy.models[call.model].head)
-        return verdict(self._plan, call.model, signals_of(said, wanted_of(self._request), other), p_good)
+        signals = signals_of(said, wanted_of(self._request), other)
+        return verdict(self._plan, call.model, signals, p_good, self._judged.facts.task)
 
     def _released(self, found: Verdict, spent: bool, release: Callable[[], None]) -> None:
         self._books.held_and_sent(found, over_limit=spent)

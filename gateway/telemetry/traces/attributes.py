@@ -165,6 +165,8 @@ def judged(settlement: Settlement) -> dict[str, Value]:
     if not settlement.judgement or settlement.p_correct is None:
         return {}
     known: dict[str, Value] = {names.JUDGEMENT: settlement.judgement, names.P_CORRECT: round(settlement.p_correct, 3)}
+    if settlement.weighed_as:
+        known[names.WEIGHED_AS] = settlement.weighed_as
     if settlement.abandoned_by is not None:
         used = settlement.abandoned
         known[names.ABANDONED_MODEL] = settlement.abandoned_by.model

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from classifiers.heads import logistic
 from classifiers.heads.calibrate import fit_platt, logit
 from classifiers.training.weigh import RIDGE
-from classifiers.training.weigh import fit as fit_weights
 
 SPREADS = st.sampled_from([0.3, 1.0, 4.0])
 
@@ -52,11 +51,11 @@ def test_chances_that_tell_the_reverse_of_what_came_are_read_as_its_mean():
 def test_weights_of_an_answers_signals_are_found_from_a_start_that_is_far_off():
     draw = np.random.default_rng(4)
     rows = np.column_stack([draw.normal(size=(80, 4)) * 3, np.ones(80)])
-    right, start = draw.random(80) < 0.5, np.array([4.0, -4.0, 4.0, 0.0, -3.0])
-
-    found = fit_weights(rows, right, start)
+    right, start = (draw.random(80) < 0.5).astype(float), np.array([4.0, -4.0, 4.0, 0.0, -3.0])
 
     pull = np.array([1 / RIDGE] * 4 + [0.0])
+    found = logistic.fit(rows, right, np.ones(80), start, pull)
+
     assert np.abs(slope_of_loss(rows, right, start, pull, found)).max() < 1e-6
 
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from classifiers.training.weigh import FEWEST, Outcome, weigh
 from gateway.cli.root import app
+from policies.escalate.measures import measures_of
 from policies.escalate.prior import PRIOR
 from policies.escalate.reckoning import Reckoning
 from policies.escalate.signals import Signals
@@ -23,7 +24,7 @@ def answer(rng: random.Random, *, bias: float, loose_end: float, estimate: float
     signals = Signals(
         whole=True, tokens=100, characters=400, asked_characters=200, reckoning=Reckoning(steps=3, loose_end=loose)
     )
-    return Outcome(signals, rng.random() < p, 1 / (1 + math.exp(-odds)) if estimate else None)
+    return Outcome(measures_of(signals), rng.random() < p, 1 / (1 + math.exp(-odds)) if estimate else None)
 
 
 def test_planted_weights_are_found_and_what_nothing_was_learnt_of_keeps_its_prior() -> None:
@@ -47,7 +48,7 @@ def test_few_answers_move_little() -> None:
 def test_answers_that_say_nothing_are_refused(right: list[bool]) -> None:
     plain = Signals(whole=True, tokens=1, characters=1)
     with pytest.raises(ValueError, match="needs at least 50 answers"):
-        weigh([Outcome(plain, good) for good in right])
+        weigh([Outcome(measures_of(plain), good) for good in right])
 
 
 def rows(path: Path, *lines: tuple[str, ...]) -> Path:
