@@ -30,16 +30,18 @@ class Opened:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Opened]:
-    """The policy and its classifier, which is closed after the block; or the problems on stderr and exit code 2."""
+def opened(path: Path, *, encoder: bool = True) -> Iterator[Opened]:
+    """The policy and its classifier, which is closed after the block; or the problems on stderr and exit code 2.
+
+    Without an encoder, which takes seconds to start, the file's own tests of texts are not run.
+    """
     settings = Settings(policy=path)
     classifiers = Classifiers(settings.artefact, settings.embedder)
     try:
-        reader = classifiers.reader()
+        reader = classifiers.reader(encoder=encoder)
+        estimate = reader.estimate if encoder else None
         text = read_policy(path)
-        loaded = load_policy(
-            text, name=str(path), calibrate=reader.calibrate, estimate=reader.estimate, weigh=reader.weigh
-        )
+        loaded = load_policy(text, name=str(path), calibrate=reader.calibrate, estimate=estimate, weigh=reader.weigh)
         if loaded.policy is None:
             fail("\n".join(problem.render() for problem in loaded.problems))
         yield Opened(loaded.policy, loaded.untested, reader)

@@ -55,7 +55,7 @@ def whatif(
     """
     if plot and plot.is_dir():
         fail(f"--plot {plot} is a folder; --plots draws into one", code=1)
-    with drawable(plots), drawable(plot and plot.parent, "--plot"), opened(policy) as found:
+    with drawable(plots), drawable(plot and plot.parent, "--plot"), opened(policy, encoder=False) as found:
         chosen, choose = chosen_route(found, route)
         answer = look(chosen.name, aimed(choose, target), choose, rungs_of(found, choose), chosen.explore)
         give(answer, table(answer, choose.among), json)

@@ -52,7 +52,7 @@ class Classifiers:
 
     def open(self, artefact: str) -> "Estimator":
         """Some seconds at the first time. Raises BadSettings."""
-        path = self._shipped if artefact == SHIPPED else Path(artefact)
+        path = self._path(artefact)
         key = path, stamp_of(path)
         if key not in self._open:
             self._open[key] = self._opening(path, self._embedder)
@@ -71,8 +71,25 @@ class Classifiers:
             self._open = {key: other for key, other in self._open.items() if other is not estimator}
             await estimator.aclose()
 
-    def reader(self) -> "PolicyReader":
-        return PolicyReader(self)
+    def calibration(self, artefact: str) -> Calibration:
+        """The sample of an artefact alone; no encoder is started for it. Raises BadSettings."""
+        with needs("classify", "a route chooses by difficulty"):
+            from classifiers import artefact as artefacts
+
+            try:
+                return artefacts.load(self._path(artefact) or artefacts.SHIPPED).calibration
+            except artefacts.ArtefactRefused as error:
+                raise BadArtefact(str(error)) from error
+
+    def reader(self, *, encoder: bool = True) -> "PolicyReader":
+        """Without an encoder it calibrates, which takes no seconds, and must not be asked for estimates."""
+        return PolicyReader(self, self._opened if encoder else self.calibration)
+
+    def _opened(self, artefact: str) -> Calibration:
+        return self.open(artefact).calibration
+
+    def _path(self, artefact: str) -> Path | None:
+        return self._shipped if artefact == SHIPPED else Path(artefact)
 
     async def aclose(self) -> None:
         opened = list(self._open.values())
@@ -84,15 +101,16 @@ class Classifiers:
 class PolicyReader:
     """What reading one policy asks of a classifier: calibration for its targets, estimates for its tests."""
 
-    def __init__(self, classifiers: Classifiers) -> None:
+    def __init__(self, classifiers: Classifiers, calibration: Callable[[str], Calibration]) -> None:
         self._classifiers = classifiers
+        self._calibration = calibration
         self._artefact = ""
 
     def calibrate(self, artefact: str) -> Calibration:
         """Raises ValueError where the artefact that the file names is at fault, else BadSettings."""
         self._artefact = artefact
         try:
-            return self._classifiers.open(artefact).calibration
+            return self._calibration(artefact)
         except BadArtefact as error:
             if artefact == SHIPPED:
                 raise BadSettings(f"the difficulty classifier: {error}") from error

@@ -127,6 +127,18 @@ def test_json_has_the_frontier_of_the_named_route_and_its_table_in_numbers(polic
     assert "10% more cost" in told["notes"][1]
 
 
+def test_the_frontier_needs_no_encoder_and_an_artefact_that_is_none_is_told(policy: Path, tmp_path: Path) -> None:
+    """An encoder takes seconds to start; what a route can come to stands in the artefact."""
+    without, broken = {"TURNOUT_EMBEDDER": str(tmp_path / "none")}, {"TURNOUT_ARTEFACT": str(tmp_path)}
+
+    told, refused = (CliRunner().invoke(app, ["whatif", str(policy)], env=env) for env in (without, broken))
+
+    assert told.exit_code == 0, told.output
+    assert "<- cost 40% of large" in told.stdout
+    assert refused.exit_code == 2
+    assert "manifest.json cannot be read" in refused.stderr
+
+
 def test_a_table_says_what_the_numbers_say() -> None:
     answer = look("chat", LADDER.target, LADDER, RUNGS, explore=0.5)
 
