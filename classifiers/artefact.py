@@ -36,13 +36,15 @@ class ArtefactRefused(Exception):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`card` says what it was trained on and what that means; `metrics` how it did; `digest` covers all of it."""
+    """`card` says what it was trained on and what that means; `metrics` how it did; `digest` covers all of it.
+
+    `width` is that of the encoder's vectors. What saving fills in has a default."""
 
     format: int
     name: str
     trained_on: str
     encoder: str
-    width: int
+    width: int = 0
     features: tuple[str, ...]
     heads: tuple[str, ...]
     tensors_sha256: str
@@ -73,7 +75,7 @@ def save(
     *,
     stages: Stages | None = None,
 ) -> Manifest:
-    """Writes both files or none; fills in the two digests. `sample` is P(good) of held-out prompts, [n, models]."""
+    """Writes both files or none; fills in digests and width. `sample` is P(good) of held-out prompts, [n, models]."""
     from safetensors.numpy import save as pack
 
     parts = {
@@ -83,7 +85,9 @@ def save(
         **_packed(stages),
     }
     packed = pack({name: np.ascontiguousarray(value) for name, value in sorted(parts.items())})
-    sealed = msgspec.structs.replace(manifest, tensors_sha256=hashlib.sha256(packed).hexdigest(), digest="")
+    sealed = msgspec.structs.replace(
+        manifest, width=len(probe), tensors_sha256=hashlib.sha256(packed).hexdigest(), digest=""
+    )
     sealed = msgspec.structs.replace(sealed, digest=_digest(sealed))
     text = json.dumps(msgspec.to_builtins(sealed), indent=1, ensure_ascii=False) + "\n"
     write_whole({folder / TENSORS: packed, folder / MANIFEST: text.encode()})

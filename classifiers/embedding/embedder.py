@@ -45,6 +45,13 @@ class _Job(msgspec.Struct, frozen=True):
     answer: "Future[Vectors]"
 
 
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """Of the child to one frame of texts: float32 `rows`, or why there are none."""
+
+    rows: bytes = b""
+    refused: str = ""
+
+
 class ChildEmbedder:
     """An Embedder over a child process. One thread owns the child and its pipes; it takes what waits, up to 16 texts.
 
@@ -106,7 +113,7 @@ class ChildEmbedder:
     def _answer(self, jobs: list[_Job]) -> None:
         try:
             rows = self._ask([job.text for job in jobs])
-        except (OSError, EOFError, EmbedderFailed) as error:
+        except (OSError, EOFError, ValueError, EmbedderFailed) as error:
             self._stop_child()
             for job in jobs:
                 job.answer.set_exception(EmbedderFailed(str(error) or "the embedder stopped"))
@@ -119,7 +126,10 @@ class ChildEmbedder:
         if not child.stdin or not child.stdout:
             raise EmbedderFailed("the embedder has no pipes")
         write_frame(child.stdin, msgspec.msgpack.encode(texts))
-        return np.frombuffer(read_frame(child.stdout), dtype="<f4").reshape(len(texts), -1)
+        answer = msgspec.msgpack.decode(read_frame(child.stdout), type=Answer)
+        if answer.refused:
+            raise EmbedderFailed(answer.refused)
+        return np.frombuffer(answer.rows, dtype="<f4").reshape(len(texts), -1)
 
     def _start_child(self) -> subprocess.Popen[bytes]:
         if time.monotonic() - self._started_at < _RESTART_AFTER_S:

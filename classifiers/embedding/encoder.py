@@ -1,5 +1,6 @@
 """The sentence encoder itself: torch and sentence-transformers are imported from here alone, and only when opened."""
 
+import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,10 +26,19 @@ _SCALED, _CHECKED = slice(0, None, 3), slice(1, None, 12)
 
 _SAME = 0.98
 _PATHS = ("/", ".")  # a hub name begins with neither
+_MARKS = ("modules.json", "config.json")
+"""Of a folder that holds a model: the library's own list of its parts, or that of a transformer alone."""
 
 
 class EncoderMissing(Exception):
     """No weights for the sentence encoder were found; the message says where they were looked for and what to do."""
+
+
+def encoder_name(embedder: str | None) -> str:
+    """What artefacts and logs call it: the default's name, a folder's whole path, a hub name as it is."""
+    if not embedder:
+        return DEFAULT_NAME
+    return str(Path(embedder).resolve()) if Path(embedder).is_dir() else embedder
 
 
 def find_encoder(named: str | None) -> str:
@@ -36,10 +46,20 @@ def find_encoder(named: str | None) -> str:
 
     The package is only located, never imported. Raises EncoderMissing.
     """
-    if named:
-        if named.startswith(_PATHS) and not Path(named).is_dir():
-            raise EncoderMissing(f"the embedder {named} is no directory; name one that is, or a hub model")
-        return named
+    if named and Path(named).is_dir():
+        return _folder(Path(named))
+    if named and named.startswith(_PATHS):
+        raise EncoderMissing(f"the embedder {named} is no directory; name one that is, or a hub model")
+    return _default() if not named or named == DEFAULT_NAME else named
+
+
+def _folder(path: Path) -> str:
+    if any((path / mark).is_file() for mark in _MARKS):
+        return str(path.resolve())
+    raise EncoderMissing(f"the embedder {path} is a folder without a model: it has no {' and no '.join(_MARKS)}")
+
+
+def _default() -> str:
     spec = importlib.util.find_spec(DEFAULT_PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(place) / "model" / "config.json").is_file():
@@ -50,8 +70,20 @@ def find_encoder(named: str | None) -> str:
     )
 
 
+def identity_of(source: str) -> str:
+    """The same as long as the encoder is: a folder's path with the names, sizes and times of its files; a hub name as it is."""
+    folder = Path(source)
+    if not folder.is_dir():
+        return source
+    files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
+    made = "".join(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0" for path, stat in files)
+    return f"{folder.resolve()}@{hashlib.sha256(made.encode(errors='surrogateescape')).hexdigest()[:16]}"
+
+
 def open_encoder(source: str, *, threads: int, batch: int = 32) -> Encoder:
-    """Texts → unit vectors, float32 [n, width]. Loads the weights; sets torch's thread count for this process."""
+    """Texts → unit vectors, float32 [n, width]. Loads the weights; sets torch's thread count for this process.
+
+    Raises EncoderMissing."""
     return _by_library(_open_model(source, threads), batch)
 
 
@@ -60,6 +92,7 @@ def open_quick_encoder(source: str, *, threads: int) -> Encoder:
 
     The forward pass in 8-bit numbers is used where it knows the encoder's make and agrees with the library on
     prompts that its scales were not chosen on: the cosine of each is at least 0.98. Otherwise the library answers.
+    Raises EncoderMissing.
     """
     from classifiers.embedding.forward import NotQuickened, quicken
 
@@ -79,11 +112,12 @@ def _agree(one: Encoder, other: Encoder, texts: Sequence[str]) -> bool:
 
 
 def _open_model(source: str, threads: int) -> "SentenceTransformer":
-    import torch
-    from sentence_transformers import SentenceTransformer
+    from classifiers.embedding.library import NotOpened, load_model
 
-    torch.set_num_threads(threads)
-    return SentenceTransformer(source, device="cpu", local_files_only=Path(source).is_dir())
+    try:
+        return load_model(source, threads)
+    except NotOpened as error:
+        raise EncoderMissing(f"the embedder {source} cannot be opened: {error}") from error
 
 
 def _by_library(model: "SentenceTransformer", batch: int) -> Encoder:

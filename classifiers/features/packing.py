@@ -34,6 +34,11 @@ def pack(inputs: Inputs, made_by: str, static: NDArray[np.float32] | None = None
     return Numbers(made_by, vector, lexical, static.astype(HALF).tobytes(), table_name())
 
 
+def width_of(kept: Numbers) -> int:
+    """How many numbers its embedding has."""
+    return len(kept.vector) // HALF.itemsize
+
+
 def unpack(kept: Sequence[Numbers]) -> Inputs:
     """One row for each; all of one make. Raises ValueError where they are not of one length."""
     return Inputs(_rows([one.vector for one in kept]), _rows([one.lexical for one in kept]))

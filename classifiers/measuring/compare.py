@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 
 from classifiers import artefact
-from classifiers.embedding.store import EmbedStore, Progress, open_store
+from classifiers.artefact import Artefact
+from classifiers.embedding.store import EmbedStore, Progress
 from classifiers.heads.inputs import Floats
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import length
@@ -16,7 +17,7 @@ from classifiers.measuring.measure import qualities_of
 from classifiers.measuring.pictures import Picture, both
 from classifiers.measuring.report import Report, shown
 from classifiers.measuring.routed import Interval, interval
-from classifiers.measuring.score import chances, gain
+from classifiers.measuring.score import chances, gain, store_of
 from classifiers.outcomes.own import Outcomes, first_and_last, read_outcomes
 
 COLUMNS = ("measure", "first", "second", "difference", "95 %", "better")
@@ -86,8 +87,9 @@ def compare(
     progress: Progress | None = None,
 ) -> Compared:
     """APGR, CPT50, CPT80 and the Brier score of the small model's chances. Raises as `measure` does."""
-    outcomes, store = read_outcomes(data), open_store(cache_dir, embedder, threads, progress)
-    one, other = _scored(first, outcomes, data, store), _scored(second, outcomes, data, store)
+    outcomes, pair = read_outcomes(data), (artefact.load(first), artefact.load(second))
+    stores = [store_of(opened, cache_dir, embedder, threads, progress) for opened in pair]
+    one, other = (_scored(opened, outcomes, data, store) for opened, store in zip(pair, stores, strict=True))
     draw = np.random.default_rng(0)
     draws = [draw.integers(0, len(outcomes), len(outcomes)) for _ in range(resamples)]
     draws = [rows for rows in draws if all(side.has_gap(rows) for side in (one, other))]
@@ -121,8 +123,7 @@ class _Scored(msgspec.Struct, frozen=True):
         return metrics.cpt(*outcome, 0.5 if name == "cpt50" else 0.8)
 
 
-def _scored(folder: Path, outcomes: Outcomes, data: Path, store: EmbedStore) -> _Scored:
-    opened = artefact.load(folder)
+def _scored(opened: Artefact, outcomes: Outcomes, data: Path, store: EmbedStore) -> _Scored:
     models = opened.manifest.heads
     quality, p_good = qualities_of(outcomes, models, data), chances(opened, outcomes.prompts.texts, store)
     small, large = first_and_last(models)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers import artefact
+from classifiers.artefact import Artefact
 from classifiers.embedding.store import EmbedStore, Progress, open_store
 from classifiers.heads.blend import Blend
 from classifiers.heads.inputs import PAIR, read_inputs
@@ -16,6 +17,7 @@ from classifiers.measuring import metrics
 from classifiers.measuring.baselines import BASELINES
 from classifiers.measuring.curves import Curves, deferral, reliabilities
 from classifiers.measuring.report import Cell, Report
+from classifiers.measuring.score import known_inputs, store_of
 from classifiers.outcomes import data, pool
 from classifiers.outcomes.data import Examples, same_question
 from classifiers.outcomes.splits import SPLITS, Fold
@@ -83,7 +85,9 @@ def evaluate(
     for name in transfers:
         source, target = TRANSFERS[name]
         found.append(_anew(name, (_transfer(source(data_dir), target(data_dir)),), store))
-    found.append(_as_shipped(shipped or artefact.SHIPPED, data.mtbench(data_dir), store))
+    opened = artefact.load(shipped or artefact.SHIPPED)
+    own = store_of(opened, cache_dir, embedder, threads, progress)
+    found.append(_as_shipped(opened, data.mtbench(data_dir), own))
     return Published(
         title="routing quality", columns=COLUMNS,
         rows=tuple(_row(one, router, resamples) for one in found for router in one.routers),
@@ -102,8 +106,8 @@ def _anew(name: str, folds: Sequence[Fold], store: EmbedStore) -> _Set:
     return _Set(name, test, {_OURS: _pooled(ours), **others})
 
 
-def _as_shipped(folder: Path, test: Examples, store: EmbedStore) -> _Set:
-    p_good = _p_good(artefact.load(folder).blend, test, store)
+def _as_shipped(opened: Artefact, test: Examples, store: EmbedStore) -> _Set:
+    p_good = opened.blend.p_good(known_inputs(opened, test.texts, store))
     ours = Measured(p_good[:, 1] - p_good[:, 0])  # MT-Bench has grades, no chances of being right
     others = {baseline: Measured(order(test.texts)) for baseline, order in BASELINES.items()}
     return _Set("mt-bench", test, {f"{_OURS}, as shipped": ours, **others})

@@ -7,14 +7,14 @@ import msgspec
 
 from classifiers import artefact
 from classifiers.artefact import Artefact
-from classifiers.embedding.store import Progress, open_store
+from classifiers.embedding.store import Progress
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import BASELINES
 from classifiers.measuring.curves import Curves, curves
 from classifiers.measuring.report import Cell, Report
 from classifiers.measuring.routed import Interval, Router, constant, interval, resampled, routed
-from classifiers.measuring.score import as_served, gain, known_inputs
+from classifiers.measuring.score import as_served, gain, known_inputs, store_of
 from classifiers.measuring.tiered import Tiered, gains_of, measure_tiered
 from classifiers.outcomes.own import Outcomes, OutcomesRefused, first_and_last, read_outcomes
 from classifiers.stages import static_inputs
@@ -88,7 +88,7 @@ def measure(
     """One entry per router. Raises ArtefactRefused, OutcomesRefused, EncoderMissing."""
     opened, outcomes = artefact.load(folder or artefact.SHIPPED), read_outcomes(data)
     quality = qualities_of(outcomes, opened.manifest.heads, data)
-    store = open_store(cache_dir, embedder, threads, progress)
+    store = store_of(opened, cache_dir, embedder, threads, progress)
     texts = outcomes.prompts.texts
     inputs = known_inputs(opened, texts, store)
     whole = opened.blend.p_good(inputs)

@@ -8,7 +8,6 @@ import numpy as np
 
 from classifiers import artefact
 from classifiers.artefact import Artefact
-from classifiers.embedding.encoder import DEFAULT_NAME
 from classifiers.embedding.store import EmbedStore, Progress, open_store
 from classifiers.heads.inputs import Floats, Inputs, read_inputs
 from classifiers.outcomes.own import Prompts, first_and_last, read_prompts
@@ -31,7 +30,7 @@ def score(
     ArtefactRefused, OutcomesRefused, EncoderMissing.
     """
     opened, prompts = artefact.load(folder), read_prompts(data)
-    store = open_store(cache_dir, embedder or _trained_with(opened), threads, progress)
+    store = store_of(opened, cache_dir, embedder, threads, progress)
     p_good = chances(opened, prompts.texts, store)
     _write(out, prompts, opened.manifest.heads, p_good)
     return len(prompts)
@@ -65,9 +64,11 @@ def gain(p_good: Floats, models: Sequence[str]) -> Floats:
     return p_good[:, last] - p_good[:, first]
 
 
-def _trained_with(opened: Artefact) -> str | None:
-    """None for the encoder that is the default, which open_store finds by itself."""
-    return None if opened.manifest.encoder == DEFAULT_NAME else opened.manifest.encoder
+def store_of(
+    opened: Artefact, cache_dir: Path, embedder: str | None, threads: int, progress: Progress | None
+) -> EmbedStore:
+    """Embeddings by the encoder that the artefact was trained on, unless another one is named."""
+    return open_store(cache_dir, embedder or opened.manifest.encoder, threads, progress)
 
 
 def _write(out: Path, prompts: Prompts, models: Sequence[str], p_good: Floats) -> None:

@@ -13,13 +13,14 @@ import numpy as np
 
 from classifiers import artefact
 from classifiers.artefact import Artefact, Manifest
-from classifiers.embedding.encoder import DEFAULT_NAME
+from classifiers.embedding.encoder import encoder_name
 from classifiers.embedding.store import Progress, open_store
 from classifiers.features.lexical import NAMES
 from classifiers.heads.blend import Blend, crossed, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Inputs, Targets
 from classifiers.measuring.curves import Curves
 from classifiers.measuring.score import gain
+from classifiers.outcomes.own import OutcomesRefused
 from classifiers.stages import Beside, Stages, fit_locally, fit_to_log
 from classifiers.training.learn import FEWEST, learn
 from classifiers.training.lessons import Known, Lessons, arrayed
@@ -40,15 +41,20 @@ def train_from_log(
 ) -> Written:
     """Writes the artefact to `out_dir` and `report.json` beside it. It has a quick stage where all its questions have a static
     vector. Raises OutcomesRefused, EncoderMissing."""
-    encoder = embedder or DEFAULT_NAME
+    encoder = encoder_name(embedder)
     known = arrayed(lessons, lessons.heads, encoder)
     probe = open_store(cache_dir, embedder, threads, progress).vectors([artefact.PROBE_TEXT])[0]
+    if len(probe) != (width := known.inputs.vectors.shape[1]):
+        raise OutcomesRefused(
+            f"the embeddings in {lessons.name} have {width} numbers, and those of the encoder {encoder} have {len(probe)}: "
+            "it took another one's place"
+        )
     beside = None if known.static is None else Beside(Inputs(known.static, known.inputs.lexical))
     learned = learn(known.inputs, Targets(known.quality, known.weight), beside)
     unseen = known.take(learned.kept)
     told = measured(lessons.heads, unseen, learned.p_unseen)
     manifest = Manifest(
-        format=artefact.FORMAT, name=lessons.name, trained_on=trained_on, encoder=encoder, width=known.inputs.vectors.shape[1],
+        format=artefact.FORMAT, name=lessons.name, trained_on=trained_on, encoder=encoder,
         features=NAMES, heads=lessons.heads, tensors_sha256="", card=card(lessons), metrics=told, libraries=libraries(),
     )  # fmt: skip
     sealed = artefact.save(out_dir, manifest, learned.blend, learned.p_good[:SAMPLE_ROWS], probe, stages=learned.stages)
@@ -67,7 +73,7 @@ def calibrate_from_log(
     OutcomesRefused."""
     opened = artefact.load(folder or artefact.SHIPPED)
     heads = opened.manifest.heads
-    known = arrayed(lessons, heads, embedder or opened.manifest.encoder, opened)
+    known = arrayed(lessons, heads, encoder_name(embedder) if embedder else opened.manifest.encoder, opened)
     said, targets = mean_contrasts(opened.blend.members, known.inputs), Targets(known.quality, known.weight)
     blend = Blend(opened.blend.members, fit_scale(said, targets))
     after = crossed(said, targets)

@@ -1,6 +1,7 @@
 """What a log teaches: questions as numbers, each answered by one model or by two, and how well; then as arrays, with the gaps
 filled."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from classifiers.artefact import Artefact
 from classifiers.features.numbers import Numbers
-from classifiers.features.packing import make_of, unpack, unpack_static
+from classifiers.features.packing import make_of, unpack, unpack_static, width_of
 from classifiers.heads.blend import mean_contrasts
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.outcomes.own import OutcomesRefused, first_and_last
@@ -73,8 +74,12 @@ class Known(msgspec.Struct, frozen=True):
 
 
 def arrayed(lessons: Lessons, heads: Sequence[str], encoder: str, opened: Artefact | None = None) -> Known:
-    """`opened` says what was estimated before, where that is not what the log has. Raises OutcomesRefused."""
+    """`opened` says what was estimated before, where that is not what the log has. Embeddings of another width than
+    its, or than most here have, are of another encoder of that name. Raises OutcomesRefused."""
     rows = [row for row in lessons.rows if row.numbers.made_by == make_of(encoder)]
+    widths = Counter(width_of(row.numbers) for row in rows)
+    width = len(opened.probe) if opened is not None else max(widths, key=widths.__getitem__, default=0)
+    rows = [row for row in rows if width_of(row.numbers) == width]
     refuse_few(lessons, heads, rows, encoder)
     rows = sorted(rows, key=lambda row: row.numbers.vector)
     inputs, weight = unpack([row.numbers for row in rows]), np.array([row.weight for row in rows])

@@ -9,7 +9,7 @@ import numpy as np
 
 from classifiers import artefact
 from classifiers.artefact import Manifest
-from classifiers.embedding.encoder import DEFAULT_NAME
+from classifiers.embedding.encoder import encoder_name
 from classifiers.embedding.store import EmbedStore, Progress, open_store
 from classifiers.features.lexical import NAMES
 from classifiers.features.text import digest
@@ -57,7 +57,7 @@ def train_own(
     order = _without_meaning(outcomes)
     learned, measured = fit_outcomes(outcomes, order, store)
     manifest = Manifest(
-        format=artefact.FORMAT, name=_readable(data.stem), trained_on=trained_on, encoder=embedder or DEFAULT_NAME, width=384,
+        format=artefact.FORMAT, name=_readable(data.stem), trained_on=trained_on, encoder=encoder_name(embedder),
         features=NAMES, heads=outcomes.models, tensors_sha256="", card=_card(data, outcomes), metrics=measured,
         libraries=libraries(),
     )  # fmt: skip

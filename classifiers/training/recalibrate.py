@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from classifiers import artefact
-from classifiers.embedding.store import Progress, open_store
+from classifiers.embedding.store import Progress
 from classifiers.features.text import digest
 from classifiers.heads.blend import PARTS, Blend, crossed, fit_scale, mean_contrasts
 from classifiers.heads.inputs import Floats, Targets, read_inputs
@@ -15,6 +15,7 @@ from classifiers.measuring import metrics
 from classifiers.measuring.curves import Curves, reliabilities
 from classifiers.measuring.measure import qualities_of
 from classifiers.measuring.report import Report
+from classifiers.measuring.score import store_of
 from classifiers.outcomes.own import OutcomesRefused, read_outcomes
 from classifiers.stages import beside, fit_locally
 from classifiers.training.learn import FEWEST
@@ -45,7 +46,7 @@ def recalibrate(
     if len(outcomes) < FEWEST:
         raise OutcomesRefused(f"{data} holds {len(outcomes)} prompts; at least {FEWEST} are needed")
     quality = qualities_of(outcomes, models, data)
-    store = open_store(cache_dir, embedder, threads, progress)
+    store = store_of(opened, cache_dir, embedder, threads, progress)
     artefact.check_encoder(opened, store.vectors([artefact.PROBE_TEXT])[0])
     order = sorted(range(len(outcomes)), key=lambda at: digest(outcomes.prompts.texts[at]))
     texts, quality = [outcomes.prompts.texts[at] for at in order], quality[order]

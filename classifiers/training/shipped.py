@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from classifiers import artefact
 from classifiers.artefact import Manifest
-from classifiers.embedding.encoder import DEFAULT_NAME
+from classifiers.embedding.encoder import encoder_name
 from classifiers.embedding.store import Progress, open_store
 from classifiers.features.lexical import NAMES
 from classifiers.heads.inputs import PAIR, Targets, read_inputs
@@ -88,7 +88,7 @@ def targets_of(examples: Examples, weight: Floats | None = None) -> Targets:
 def _manifest(name: str, trained_on: str, embedder: str | None, rows: Pool, measured: dict[str, float]) -> Manifest:
     card = {**_CARD, "prompts": rows.counts, "held_out": int(rows.held_out.sum()), "anchor_weight": pool.ANCHOR_WEIGHT}
     return Manifest(
-        format=artefact.FORMAT, name=name, trained_on=trained_on, encoder=embedder or DEFAULT_NAME, width=384,
+        format=artefact.FORMAT, name=name, trained_on=trained_on, encoder=encoder_name(embedder),
         features=NAMES, heads=PAIR, tensors_sha256="", card=card, metrics=measured,
         libraries={package: version(package) for package in ("scikit-learn", "numpy", "sentence-transformers", "torch")},
     )  # fmt: skip

@@ -50,6 +50,17 @@ def test_a_child_that_dies_fails_what_it_was_asked_and_is_not_restarted_in_a_loo
         embedder.submit("again").result(WAIT_S)
 
 
+def test_a_child_whose_encoder_does_not_open_says_why():
+    refusing = "import sys; from classifiers.embedding.child import refuse_frames; " + (
+        "refuse_frames('no model there', sys.stdin.buffer, sys.stdout.buffer)"
+    )
+    opened = ChildEmbedder("unused", command=(sys.executable, "-c", refusing))
+
+    with pytest.raises(EmbedderFailed, match="no model there"):
+        opened.submit("x").result(WAIT_S)
+    opened.close()
+
+
 def test_a_program_that_is_not_there_is_a_failure_of_the_request_only():
     absent = ChildEmbedder("unused", command=("/nonexistent/python",))
 

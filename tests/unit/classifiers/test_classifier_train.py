@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from classifiers import artefact
 from classifiers.embedding.encoder import DEFAULT_NAME
-from classifiers.embedding.store import EmbedStore, store_path
+from classifiers.embedding.store import EmbedStore, of_width, store_path
 from classifiers.measuring.baselines import BASELINES
 from classifiers.measuring.evaluate import COLUMNS, evaluate
 from classifiers.outcomes import pool
@@ -186,7 +186,8 @@ def test_embeddings_survive_a_row_that_was_cut_short(tmp_path: Path):
         return np.full((len(texts), 384), len(calls), dtype=np.float32)
 
     EmbedStore(path, lambda: encode).vectors(["one", "two"])
-    path.write_bytes(path.read_bytes()[:-10])
+    [kept] = tmp_path.iterdir()
+    kept.write_bytes(kept.read_bytes()[:-10])
 
     again = EmbedStore(path, lambda: encode).vectors(["one", "two"])
     once_more = EmbedStore(path, lambda: encode).vectors(["two", "one"])
@@ -197,8 +198,9 @@ def test_embeddings_survive_a_row_that_was_cut_short(tmp_path: Path):
 
 
 def test_two_trainings_that_keep_embeddings_at_once_wait_for_one_another(tmp_path: Path):
-    path = store_path(tmp_path, "some encoder")
-    store = EmbedStore(path, lambda: lambda texts: np.ones((len(texts), 384), np.float32))
+    named = store_path(tmp_path, "some encoder")
+    path = of_width(named, 384)
+    store = EmbedStore(named, lambda: lambda texts: np.ones((len(texts), 384), np.float32))
 
     with path.open("wb") as other, ThreadPoolExecutor() as threads:
         fcntl.flock(other, fcntl.LOCK_EX)
