@@ -54,7 +54,13 @@ class Measured:
             elif role == "assistant":
                 answered = count
             if is_plain and (
-                turn.images or turn.audio or turn.files or turn.tokens or turn.tool_calls or role == "tool"
+                turn.images
+                or turn.audio
+                or turn.files
+                or turn.documents
+                or turn.tokens
+                or turn.tool_calls
+                or role == "tool"
             ):
                 is_plain = False
         longest = max(map(len, texts), default=0)

@@ -1,6 +1,6 @@
 """Keys of how a prompt begins, for servers whose tokenizer is not known here: of chunks of a canonical text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from operator import attrgetter
 
@@ -17,6 +17,7 @@ PART_BYTES = 16 * CHUNK_BYTES
 """Prompts begin alike over and over: keys of so long a part are remembered by what it follows."""
 
 _FIELDS = attrgetter("role", "name", "text", "images", "tool_call_id", "tool_calls")
+_DOCUMENTS = "documents"
 _JSON = Encoder(order="sorted")
 
 Keys = tuple[bytes, ...]
@@ -40,15 +41,24 @@ def prefix_blocks(request: ChatRequest, revision: str, salt: bytes) -> Keys:
 
 
 def canonical(request: ChatRequest) -> bytes:
-    """Tools, then the turns, one JSON line each. A turn's line does not depend on what follows it.
+    """Tools, then the turns, one JSON line each, before it that of its documents. A turn's line does not depend on what follows
+    it.
 
     A plain string and a list of one text part are the same turn; so are all ways to say "no content". Bare texts stand as they
     are, their ids as numbers.
     """
     if request.asks == "completions":
         return b"\n".join([_bare(message) for message in request.messages])
-    lines = _JSON.encode_lines(map(_FIELDS, request.messages))[:-1]
+    said = map(_FIELDS, request.messages) if request.measures.is_plain else _said(request.messages)
+    lines = _JSON.encode_lines(said)[:-1]
     return b"%b\n%b" % (tools_of(request), lines) if request.tools else lines
+
+
+def _said(messages: Sequence[Message]) -> Iterator[object]:
+    for message in messages:
+        if message.documents:
+            yield _DOCUMENTS, message.documents
+        yield _FIELDS(message)
 
 
 def _line(message: Message) -> bytes:
@@ -99,6 +109,8 @@ class _Written:
         for place, message in enumerate(request.messages):
             if place:
                 self._rest.append(b"\n")
+            if message.documents:
+                self._rest.append(encode((_DOCUMENTS, message.documents)) + b"\n")
             if len(message.text) <= LONG_CHARS:
                 self._rest.append(_bare(message) if self._is_bare else _line(message))
             elif self._is_bare:

@@ -71,18 +71,22 @@ def estimate_newest(request: ChatRequest, since: int, salt: bytes) -> int:
     measures = request.measures
     texts = measures.texts[since:] if since else measures.texts
     long: Sequence[int] = ()
+    apart: list[Kinds] = []
     turns, more, extra = len(texts), b"", 0
     if measures.longest > LONG_CHARS:
         long = [place for place, text in enumerate(texts, since) if len(text) > LONG_CHARS]
         texts = [text for text in texts if len(text) <= LONG_CHARS]
     if not measures.is_plain:
-        more, extra = _besides(request.messages[since:])
+        turned = request.messages[since:]
+        more, extra = _besides(turned)
+        apart = [_kinds_in(turn.documents, salt) for turn in turned if turn.documents]
     if request.tools and not since:
         more += tools_of(request)
     kinds = _kinds("\n".join(texts).encode("utf-8", "replace") + more)
     if long:
-        parts = [kinds, *[_kinds_of(request, place, salt) for place in long]]
-        lower, spaces, upper, digits, multibyte, others = map(sum, zip(*parts, strict=True))
+        apart += [_kinds_of(request, place, salt) for place in long]
+    if apart:
+        lower, spaces, upper, digits, multibyte, others = map(sum, zip(kinds, *apart, strict=True))
         kinds = lower, spaces, upper, digits, multibyte, others + min(len(long), turns - 1)
     return _tokens(kinds) + extra + TOKENS_PER_TURN * (turns + 1)
 
@@ -105,15 +109,26 @@ def tools_of(request: ChatRequest) -> bytes:
 
 
 def _besides(turns: Sequence[Message]) -> tuple[bytes, int]:
-    """Calls of tools as JSON, and the tokens of images and of what came as ids."""
+    """Calls of tools as JSON, and the tokens of images and of what came as ids. A file has a page at least, which is shown as
+    an image; how many a PDF has, nobody here knows."""
     calls = [encode(turn.tool_calls) for turn in turns if turn.tool_calls]
-    return b"".join(calls), sum(turn.tokens + TOKENS_PER_IMAGE * turn.images for turn in turns)
+    return b"".join(calls), sum(turn.tokens + TOKENS_PER_IMAGE * (turn.images + turn.files) for turn in turns)
 
 
 def _kinds_of(request: ChatRequest, place: int, salt: bytes) -> Kinds:
-    known_by = salt, imprint_of(request, place)
+    return _again(request.messages[place].text, imprint_of(request, place), salt)
+
+
+def _kinds_in(document: str, salt: bytes) -> Kinds:
+    if len(document) <= LONG_CHARS:
+        return _kinds(document.encode("utf-8", "replace"))
+    return _again(document, imprint(document), salt)
+
+
+def _again(text: str, known_as: bytes, salt: bytes) -> Kinds:
+    known_by = salt, known_as
     found = _TEXTS.get(known_by)
     if found is None:
-        found = _kinds(request.messages[place].text.encode("utf-8", "replace"))
+        found = _kinds(text.encode("utf-8", "replace"))
         _TEXTS.put(known_by, found)
     return found

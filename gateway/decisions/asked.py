@@ -56,4 +56,5 @@ def key_of(request: ChatRequest, principal: Principal, secret: bytes) -> bytes:
             found.update(f"{message.role}:{message.images}:{len(text)}:".encode())
             found.update(text)
         found.update(repr(message.token_ids).encode() if message.token_ids else b"")
+        found.update(repr(message.documents).encode("utf-8", "surrogatepass") if message.documents else b"")
     return found.digest()

@@ -64,6 +64,19 @@ def plain_keys(request: ChatRequest, model: str, salt: bytes) -> tuple[bytes, ..
     return chain(seed(model, salt), chunks)
 
 
+@given(chats, texts, salts)
+def test_documents_are_counted_beside_the_texts_and_stand_before_their_turn(
+    said: list[str], document: str, salt: bytes
+) -> None:
+    *others, last = asking(said).messages
+    given = msgspec.structs.replace(last, documents=document)
+    request = msgspec.structs.replace(asking(said), messages=(*others, given))
+    whole = estimate_tokens("\n".join(said).encode() + document.encode())
+
+    assert estimate_prompt(request, salt) == whole + prompt.TOKENS_PER_TURN * (len(said) + 1)
+    assert prefix_blocks(request, "m", salt) == plain_keys(request, "m", salt)
+
+
 @given(chats, salts, st.sampled_from(["m", "n"]), tools, st.sampled_from(ASKS))
 def test_keys_are_those_of_the_chain_and_of_no_other_tenant_or_model(
     said: list[str], salt: bytes, model: str, tools: tuple[Mapping[str, Any], ...], asks: Asks

@@ -9,12 +9,16 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from backends.dialects.anthropic_messages.beside import Beside
 from backends.dialects.anthropic_messages.turns import ERROR
 from backends.dialects.faults import RequestFault
 from backends.dialects.openai_chat.body import Name, Positive
 from backends.messages import ChatRequest, Message, Role, Thinking, Unmapped
 
 Block = dict[str, Any]
+NOT_BESIDE = ("text", "tool_use", "thinking", "redacted_thinking")
+"""Types of blocks that are words, calls or thoughts. All others, known here or not, stand beside what is said."""
+
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
@@ -76,9 +80,7 @@ def _messages(body: _Body) -> Iterator[Message]:
         blocks = _blocks(turn.content)
         results = [block for block in blocks if block.get("type") == "tool_result"]
         for result in results:
-            inner = _message("tool", _blocks(result.get("content") or ""))
-            text = ERROR + inner.text if result.get("is_error") is True else inner.text
-            yield msgspec.structs.replace(inner, text=text, tool_call_id=_text(result.get("tool_use_id")))
+            yield _result(result)
         if len(results) < len(blocks):
             rest = [block for block in blocks if block.get("type") != "tool_result"]
             yield _message(ROLES.get(turn.role, "user"), rest)
@@ -90,23 +92,34 @@ def _blocks(content: object) -> list[Block]:
     return [{"type": "text", "text": _text(content)}]
 
 
-def _message(role: Role, blocks: list[Block]) -> Message:
-    kinds = [block.get("type") for block in blocks]
+def _result(result: Block) -> Message:
+    """All of it is what the tool said, documents as well."""
+    found = Beside()
+    found.take(result.get("content"))
+    text = "\n".join(found.texts)
     return Message(
-        role=role,
-        text="\n".join(text for block in blocks if (text := _words(block))),
-        images=kinds.count("image"),
-        files=kinds.count("document"),
-        tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
+        role="tool",
+        text=ERROR + text if result.get("is_error") is True else text,
+        images=found.images,
+        files=found.files,
+        tokens=found.tokens,
+        tool_call_id=_text(result.get("tool_use_id")),
     )
 
 
-def _words(block: Block) -> str:
-    """Of a kind that is not known here all of it counts as text."""
-    kind = block.get("type")
-    if kind == "text":
-        return _text(block.get("text"))
-    return "" if kind in ("image", "document", "tool_use", "thinking") else msgspec.json.encode(block).decode()
+def _message(role: Role, blocks: list[Block]) -> Message:
+    """Only blocks of text are said."""
+    beside = Beside()
+    beside.take([block for block in blocks if block.get("type") not in NOT_BESIDE])
+    return Message(
+        role=role,
+        text="\n".join(text for block in blocks if block.get("type") == "text" and (text := _text(block.get("text")))),
+        images=beside.images,
+        files=beside.files,
+        tokens=beside.tokens,
+        documents="\n".join(beside.texts),
+        tool_calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
+    )
 
 
 def _call(block: Block) -> Mapping[str, Any]:

@@ -22,11 +22,16 @@ Factor = Annotated[float, Meta(ge=0.01, le=100)]
 """What logits may be multiplied or divided by and still be numbers of single precision."""
 
 
+NOTHING = msgspec.Raw()
+
+
 class Part(msgspec.Struct):
-    """One part of a message's content; `text` is required for type text only."""
+    """One part of a message's content; `text` is required for type text only. A `file` is long, and read later if
+    at all."""
 
     type: str
     text: str | None = None
+    file: msgspec.Raw = NOTHING
 
 
 class Turn(msgspec.Struct):

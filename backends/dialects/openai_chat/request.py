@@ -10,6 +10,7 @@ import msgspec
 
 from backends.dialects.faults import RequestFault, decode_body
 from backends.dialects.openai_chat.body import Body, Part, Turn
+from backends.dialects.openai_chat.documents import documents_in
 from backends.messages import ChatRequest, Message, Sampling, SamplingChoice, Thinking, ToolChoice
 
 _DECODER = msgspec.json.Decoder(Body)
@@ -84,6 +85,7 @@ def _message(turn: Turn, at: str) -> Message:
         images=images,
         audio=audio,
         files=len(kinds) - images - audio - kinds.count("text") - kinds.count("refusal"),
+        documents=documents_in(parts) if "file" in kinds else "",
         tool_calls=(*older, *(_tool_call(call, f"{at}.tool_calls[{index}]") for index, call in calls)),
         tool_call_id=turn.tool_call_id or "",
         name=turn.name or "",

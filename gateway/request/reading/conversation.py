@@ -125,7 +125,8 @@ def _told(message: Message, imprint: bytes) -> bytes:
     """Everything that tells a message from another, of a long text its imprint; lengths, so that no text can play several, nor
     an imprint."""
     text = imprint or message.text.encode("utf-8", "surrogatepass")
-    rest = repr((message.tool_call_id, message.token_ids)).encode("utf-8", "surrogatepass")
+    beside = (message.documents,) if message.documents else ()
+    rest = repr((message.tool_call_id, message.token_ids, *beside)).encode("utf-8", "surrogatepass")
     calls = msgspec.json.encode(message.tool_calls, order="deterministic") if message.tool_calls else b""
     size = -len(message.text) if imprint else len(text)
     counts = (message.role, message.images, message.audio, message.files, size, len(rest), len(calls))

@@ -10,9 +10,9 @@ from hashlib import blake2b
 from backends.measures import LONG_CHARS
 from backends.messages import ChatRequest, Message
 from backends.remote.prompt import imprint_of
-from policies.affinity.imprint import Remembered
+from policies.affinity.imprint import Remembered, imprint
 
-Form = tuple[str, int, int, int, tuple[int, ...]]
+Form = tuple[str, int, int, int, tuple[int, ...], bytes]
 """Of a message all but its text."""
 
 _DRAWS: Remembered[tuple[bytes, tuple[tuple[Form, bytes], ...]], float] = Remembered(8_192)
@@ -37,7 +37,8 @@ def _again(request: ChatRequest, turns: Sequence[Message], salt: bytes) -> float
 
 
 def form_of(turn: Message) -> Form:
-    return turn.role, turn.images, turn.audio, turn.files, turn.token_ids
+    documents = imprint(turn.documents) if turn.documents else b""
+    return turn.role, turn.images, turn.audio, turn.files, turn.token_ids, documents
 
 
 def _draw(turns: Sequence[Message], salt: bytes) -> float:
@@ -47,6 +48,8 @@ def _draw(turns: Sequence[Message], salt: bytes) -> float:
         said += (f"{turn.role}:{turn.images}:{turn.audio}:{turn.files}:{len(text)}:".encode(), text)
         if ids:
             said.append(repr(ids).encode())
+        if turn.documents:
+            said.append(repr(turn.documents).encode("utf-8", "surrogatepass"))
     found = blake2b(b"".join(said), digest_size=8, key=salt, person=b"turnout-draw").digest()
     return (int.from_bytes(found) >> 11) / (1 << 53)
 

@@ -74,6 +74,8 @@ def opening_of(request: ChatRequest) -> str:
         text = message.text.encode("utf-8", "surrogatepass")
         found.update(f"{message.role}:{message.images}:{message.audio}:{message.files}:{len(text)}:".encode())
         found.update(text)
+        if message.documents:
+            found.update(repr(message.documents).encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 
 
