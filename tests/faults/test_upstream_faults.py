@@ -4,7 +4,8 @@ within its time, once, never as a success; nothing stays counted or open; and th
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,10 @@ WAITED_FOR = ("says nothing", "stops in its head", "stalls after its head", "sta
 """Of an answer in one piece these take the whole time, in every dialect by the same lines: once is enough."""
 
 
+WITHOUT_END = (*WAITED_FOR, "never ends")
+"""Only a limit ends them. Whoever answers well has the time that a busy machine takes."""
+
+
 def faults_of(way: Way, stream: bool) -> Iterator[tuple[str, Answering]]:
     for fault, does in FAULTS.items():
         if stream or way.name == "chat" or fault not in WAITED_FOR:
@@ -96,15 +101,29 @@ def faults_of(way: Way, stream: bool) -> Iterator[tuple[str, Answering]]:
 async def test_whatever_an_upstream_does_the_request_ends_once_and_the_next_is_answered(
     way: Way, stream: bool, tmp_path: Path
 ) -> None:
-    async with fake_upstream(good) as upstream, running_gateway(policy_at(upstream.base, **QUICK), tmp_path) as gateway:
+    async with fake_upstream(good) as upstream, running_gateway(policy_at(upstream.base), tmp_path) as gateway:
         for fault, does in faults_of(way, stream):
             upstream.scripts[:] = [does, good]
-            answer = await asked(gateway, way, stream)
+            async with limited(gateway, upstream, QUICK if fault in WITHOUT_END else {}):
+                answer = await asked(gateway, way, stream)
             ended_badly_once(way, answer, fault)
             await nothing_left(gateway, upstream, fault)
 
             upstream.scripts[:] = [good]
             ended_well(way, await asked(gateway, way, stream), stream, fault)
+
+
+@asynccontextmanager
+async def limited(gateway: RunningGateway, upstream: FakeUpstream, limits: Mapping[str, str]) -> AsyncIterator[None]:
+    """For as long as that; the replica, its connections and what is thought of it stay the same."""
+    before = gateway.policy.read_text()
+    if limits:
+        gateway.policy.write_text(policy_at(upstream.base, **limits))
+        await gateway.reloader.reload()
+    yield
+    if limits:
+        gateway.policy.write_text(before)
+        await gateway.reloader.reload()
 
 
 async def asked(gateway: RunningGateway, way: Way, stream: bool) -> bytes:
