@@ -51,8 +51,10 @@ def _pro_pair(small: str, large: str) -> Callable[[Path], Examples]:
 
 SPLITS: Mapping[str, Callable[[Path], tuple[Fold, ...]]] = {
     "mmlu-cv5": lambda data_dir: cv5(data.mmlu(data_dir)),
-    "mmlu-few1531": lambda data_dir: few(data.mmlu(data_dir), 1531),
     "mmlu-few250": lambda data_dir: few(data.mmlu(data_dir), 250),
+    "mmlu-few1000": lambda data_dir: few(data.mmlu(data_dir), 1000),
+    "mmlu-few1531": lambda data_dir: few(data.mmlu(data_dir), 1531),
+    "mmlu-few4000": lambda data_dir: few(data.mmlu(data_dir), 4000),
     "gsm8k-cv5": lambda data_dir: cv5(data.gsm8k(data_dir)),
     "gsm8k-few250": lambda data_dir: few(data.gsm8k(data_dir), 250),
     "mix-qwen-cv5": lambda data_dir: cv5(_mix_pair("qwen2.5-7b-instruct")(data_dir)),

@@ -61,7 +61,9 @@ def _as_shipped(folder: Path) -> tuple[Fold, ...]:
 
 PROTOCOLS: Mapping[str, Protocol] = {
     "mmlu-few250": Protocol(lambda folder: few(data.mmlu(folder), 250), 0.58, 0.61, 0.53),
+    "mmlu-few1000": Protocol(lambda folder: few(data.mmlu(folder), 1000), 0.0, 0.0),
     "mmlu-few1531": Protocol(lambda folder: few(data.mmlu(folder), 1531), 0.64, 0.67),
+    "mmlu-few4000": Protocol(lambda folder: few(data.mmlu(folder), 4000), 0.0, 0.0),
     "mmlu-cv5": Protocol(lambda folder: cv5(data.mmlu(folder)), 0.68, 0.71),
     "gsm8k-few250": Protocol(lambda folder: few(data.gsm8k(folder), 250), 0.60, 0.635, 0.58),
     "gsm8k-cv5": Protocol(lambda folder: cv5(data.gsm8k(folder)), 0.63, 0.66),

@@ -9,6 +9,7 @@ import pytest
 from classifiers.measuring.baselines import BASELINES
 from classifiers.outcomes import data, pool, splits
 from classifiers.outcomes.data import DataMissing, Examples, same_question
+from loadtests.protocols.folds import PROTOCOLS
 
 
 @pytest.fixture
@@ -29,6 +30,13 @@ def test_a_fold_is_the_published_hash_of_the_id(examples: Examples):
     expected = int(hashlib.sha1(b"cv5:row-17").hexdigest()[:8], 16) % 5
 
     assert "row-17" in splits.cv5(examples)[expected].test.ids
+
+
+def test_what_few_outcomes_teach_is_measured_from_250_to_4000_by_both_commands():
+    few = [name for name in splits.SPLITS if "few" in name]
+
+    assert few == [name for name in PROTOCOLS if "few" in name]
+    assert {"mmlu-few250", "mmlu-few1000", "mmlu-few4000"} <= {*few}
 
 
 def test_few_labels_means_that_many_and_each_draw_is_another(examples: Examples):
