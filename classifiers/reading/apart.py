@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from classifiers.heads.inputs import Floats
-from classifiers.reading.appeals import OPTION
+from classifiers.reading.options import OPTION
 from classifiers.reading.seams import Seams, seams
 
 WEIGHTS = Path(__file__).parent / "apart.safetensors"

@@ -7,6 +7,8 @@ are cut off before anything is computed of it, in training as in serving: what i
 import re
 from collections.abc import Iterator
 
+from classifiers.reading.courtesy import without_courtesy
+from classifiers.reading.options import OPTION
 from classifiers.reading.repeats import Repeats
 from classifiers.reading.scripts import in_latin
 from classifiers.reading.sense import open_sense
@@ -16,9 +18,6 @@ from classifiers.reading.tokens import Tokens
 from classifiers.reading.words import GREETS, STARTS
 
 _END_CHARS = 4096  # of a long text only so much at either end is looked at
-OPTION = re.compile(r"^[^\S\n]*(?:\(?[A-J][.)]\s|answer:)", re.IGNORECASE | re.MULTILINE)
-"""Of several to choose from. It does not look beyond its line, or empty lines would each be read to their end."""
-
 _LATEX = ("$", "\\[", "\\(", "\\begin")
 _STRONG = re.compile(r"[.!?…][*'\")\]}>]*$")
 
@@ -41,7 +40,12 @@ def without_appeals(text: str) -> str:
     >>> without_appeals("Prove it.")
     'Prove it.'
     """
-    text = in_latin(text)
+    text = _without(without_courtesy(in_latin(text), greeting=False))
+    left = without_courtesy(text)  # a greeting is what is said where nothing but appeals stands behind it
+    return text if left is text else _without(left)
+
+
+def _without(text: str) -> str:
     if len(text) <= 2 * _END_CHARS:
         start, end = _asked(text)
         return text[start:end]

@@ -12,7 +12,7 @@ import numpy as np
 from classifiers.heads.inputs import Floats
 from classifiers.outcomes.own import first_and_last
 from classifiers.reading.apart import open_apart
-from classifiers.reading.appeals import OPTION, without_appeals
+from classifiers.reading.appeals import without_appeals
 from classifiers.reading.asides import may_have_aside, without_middle, without_opening
 from classifiers.reading.clauses import clause, may_have_clause
 from classifiers.reading.lexicon import GROUPS
@@ -31,6 +31,7 @@ from classifiers.reading.openers import (
     STANDS_FOR,
     WORD,
 )
+from classifiers.reading.options import OPTION
 from classifiers.reading.sense import content
 from classifiers.reading.tokens import Token, Tokens
 from classifiers.reading.words import ADDRESS, APPEAL, GREETS, PLAIN

@@ -186,14 +186,23 @@ def test_a_greeting_that_was_cut_off_before_a_demand_is_a_reading():
         "Please help. My program deadlocks under load.",
         "Hello, can you help me? We see stale reads after failover.",
         "Hi! Our scheduler deadlocks when two threads take locks in different order.",
-        "Hello! I need a proof that the harmonic series diverges.",
-        "Good morning. I would like a derivation of the Kalman filter.",
-        "Hi, I need a rigorous proof that every compact metric space is separable.",
-        "Hi, implement a queue, with a proof that it is lock-free.",
     ],
 )
 def test_who_greets_or_asks_for_help_and_tells_what_is_wrong_is_read_whole(text: str):
     assert readings(text) == (text,)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "need"),
+    [
+        ("Hello! ", "I need a proof that the harmonic series diverges."),
+        ("Good morning. ", "I would like a derivation of the Kalman filter."),
+        ("Hi, ", "I need a rigorous proof that every compact metric space is separable."),
+        ("Hi, ", "implement a queue, with a proof that it is lock-free."),
+    ],
+)
+def test_who_greets_and_tells_a_need_is_read_as_who_tells_it(greeting: str, need: str):
+    assert readings(greeting + need) == (need,) == readings(need)
 
 
 @given(
