@@ -26,6 +26,7 @@ from classifiers.turns import Chances, prefixes
 from classifiers.underway import Places, Scored, Underway, settled, unready
 from classifiers.unfamiliar.doubt import doubt
 from classifiers.unfamiliar.outside import outside, outside_of, with_text
+from classifiers.unfamiliar.spoken import language_of
 from policies.estimates import Calibration, Estimate, Stage, Unsettled
 
 REMEMBERED_TURNS = 16_384
@@ -105,26 +106,30 @@ class Estimator:
 
         return read
 
+    def close(self) -> None:
+        """Gives the embedder back. Blocks for a moment."""
+        self._embedder.close()
+
     async def aclose(self) -> None:
-        """Stops the embedder."""
-        await asyncio.to_thread(self._embedder.close)
+        """The same, for an event loop."""
+        await asyncio.to_thread(self.close)
 
     def _begin(self, question: Question, unsettled: Unsettled | None) -> Estimate | Underway:
         """Everything but waiting: what the quick stage says, and the turns that are being embedded, where any are."""
         started, asks = self._clock(), with_text(question)
         turns = asks.turns
         if reason := outside_of(asks):
-            return self._abstains(reason, started)
+            return self._abstains(reason, started, language_of(turns))
         keys = keys_of(asks)
         if self._glances is None or unsettled is None:
             return self._ask(keys, turns, tuple(range(len(turns))), None, started)
         glance = self._glances.glance(keys, turns)
         unclear = tuple(unsettled(glance.span))
         if not unclear:
-            return self._estimate(glance.likely, started, "quick", glance)
+            return self._estimate(glance.likely, started, "quick", glance, glance.language)
         asked, rows, stage = glance.heard
         if unclear == asked:
-            return self._estimate(rows, started, stage, glance)
+            return self._estimate(rows, started, stage, glance, glance.language)
         return self._ask(keys, turns, unclear, glance, started)
 
     def _ask(
@@ -132,7 +137,8 @@ class Estimator:
     ) -> Estimate | Underway:
         """With what is known of the turns up to the last that is unclear, and the futures of the others; a turn that is already
         underway is not asked for again."""
-        asked = Underway(started, keys, unclear, glance, keys[: max(unclear) + 1])
+        language = language_of(turns) if glance is None else glance.language
+        asked = Underway(started, keys, unclear, glance, keys[: max(unclear) + 1], language)
         known = [self._known.get(key) for key in asked.read]
         open_ = {key: turn for key, turn, found in zip(asked.read, turns, known, strict=False) if found is None}
         if not open_:
@@ -186,16 +192,17 @@ class Estimator:
         if not reason and stage == "full":
             reason = known[-1].doubt
         if reason:
-            return self._abstains(reason, asked.started)
+            return self._abstains(reason, asked.started, asked.language)
         rows = self._rows(asked, known)
         if asked.glance is not None:
             asked.glance.heard = asked.unclear, rows, stage
-        return self._estimate(rows, asked.started, stage, asked.glance)
+        return self._estimate(rows, asked.started, stage, asked.glance, asked.language)
 
-    def _abstains(self, reason: str, started: float) -> Estimate:
-        return Estimate(abstains=reason, artefact=self._name, took_us=round((self._clock() - started) * 1e6))
+    def _abstains(self, reason: str, started: float, language: str) -> Estimate:
+        took_us = round((self._clock() - started) * 1e6)
+        return Estimate(abstains=reason, artefact=self._name, took_us=took_us, language=language)
 
-    def _estimate(self, rows: Rows, started: float, stage: Stage, glance: Glance | None) -> Estimate:
+    def _estimate(self, rows: Rows, started: float, stage: Stage, glance: Glance | None, language: str) -> Estimate:
         return Estimate(
             p_good=rows[-1],
             earlier=rows[:-1],
@@ -203,6 +210,7 @@ class Estimator:
             took_us=round((self._clock() - started) * 1e6),
             stage=stage,
             ends=None if glance is None else glance.ends,
+            language=language,
         )
 
     def _rows(self, asked: Underway, known: Sequence[Scored]) -> Rows:
@@ -228,17 +236,19 @@ def keys_of(question: Question) -> list[bytes]:
     return [name or name_of(turn) for name, turn in zip(question.names, question.turns, strict=True)]
 
 
-def open_estimator(artefact: Path | None = None, embedder: str | None = None) -> Estimator:
-    """Verifies the artefact, starts the encoder's process and waits until it has answered once: some seconds.
+def open_estimator(
+    artefact: Path | None = None, embedder: str | None = None, opening: Callable[[str], Embedder] = ChildEmbedder
+) -> Estimator:
+    """Verifies the artefact, opens its embedder and waits until that has answered once: some seconds for a new process.
 
     None means what is shipped: the artefact in classifiers/shipped, the encoder all-MiniLM-L6-v2. `embedder` is a
     directory or a hub name. Raises ArtefactRefused, EncoderMissing, EmbedderFailed.
     """
     opened = artefacts.load(artefact or artefacts.SHIPPED)
-    child = ChildEmbedder(find_encoder(embedder))
+    encoder = opening(find_encoder(embedder))
     try:
-        artefacts.check_encoder(opened, child.submit(artefacts.PROBE_TEXT).result())
+        artefacts.check_encoder(opened, encoder.submit(artefacts.PROBE_TEXT).result())
     except BaseException:
-        child.close()
+        encoder.close()
         raise
-    return Estimator(opened, child)
+    return Estimator(opened, encoder)

@@ -49,10 +49,11 @@ def build_gateway(settings: Settings) -> Built:
     if path is None:
         raise BadSettings("no policy file is named: set TURNOUT_POLICY, or give one on the command line")
     text, identity, builder = read_policy(path), open_identity(settings), LiveBuilder(settings)
-    policy = builder.read(text)
-    sharing = open_sharing(settings)
-    builder.shares_with(sharing)
-    gateway = assembled(settings, builder.live(policy, None), identity, sharing)
+    with builder.reading() as reader:
+        policy = builder.read(text, reader)
+        sharing = open_sharing(settings)
+        builder.shares_with(sharing)
+        gateway = assembled(settings, builder.live(policy, None, reader), identity, sharing)
     gateway.shadows = shadows = shadows_of(gateway, sharing)
     gateway.takes(gateway.live, text)
     reloader = Reloader(gateway, path, builder.opened, text)

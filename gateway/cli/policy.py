@@ -1,6 +1,5 @@
 """A policy file as commands take it: read, or all that is wrong with it; and money as they write it."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,19 +35,18 @@ def opened(path: Path, *, encoder: bool = True) -> Iterator[Opened]:
     Without an encoder, which takes seconds to start, the file's own tests of texts are not run.
     """
     settings = Settings(policy=path)
-    classifiers = Classifiers(settings.artefact, settings.embedder)
     try:
-        reader = classifiers.reader(encoder=encoder)
-        estimate = reader.estimate if encoder else None
-        text = read_policy(path)
-        loaded = load_policy(text, name=str(path), calibrate=reader.calibrate, estimate=estimate, weigh=reader.weigh)
-        if loaded.policy is None:
-            fail("\n".join(problem.render() for problem in loaded.problems))
-        yield Opened(loaded.policy, loaded.untested, reader)
+        with Classifiers(settings.artefact, settings.embedder).reading(encoder=encoder) as reader:
+            estimate = reader.estimate if encoder else None
+            text = read_policy(path)
+            loaded = load_policy(
+                text, name=str(path), calibrate=reader.calibrate, estimate=estimate, weigh=reader.weigh
+            )
+            if loaded.policy is None:
+                fail("\n".join(problem.render() for problem in loaded.problems))
+            yield Opened(loaded.policy, loaded.untested, reader)
     except BadSettings as error:
         fail(str(error))
-    finally:
-        asyncio.run(classifiers.aclose())
 
 
 def dollars(microusd: int) -> str:

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 
 from backends.transport import FastTransport
 from gateway.control.reload import PolicyRefused
 from gateway.extras import needs
-from gateway.live.classifier import Classifiers
+from gateway.live.classifier import Classifiers, PolicyReader
 from gateway.live.in_force import Live
 from gateway.live.remote import built_from, remote_replica
 from gateway.live.replicas import Replica
@@ -25,11 +26,11 @@ READY_WITHIN_S = 120.0
 class LiveBuilder:
     """Owns what outlives one policy: the connections to remote replicas, and the classifiers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, classifiers: Classifiers | None = None) -> None:
         self._settings = settings
         self._transport = FastTransport()
         self._sharing: Sharing | None = None
-        self._classifiers = Classifiers(settings.artefact, settings.embedder)
+        self._classifiers = classifiers or Classifiers(settings.artefact, settings.embedder)
 
     def shares_with(self, sharing: Sharing) -> None:
         """Replicas that are built from here on tell what they are given to do."""
@@ -39,9 +40,12 @@ class LiveBuilder:
         """A replica that was found at an address."""
         return self._remote(model, at)
 
-    def read(self, text: str) -> Policy:
+    def reading(self) -> AbstractContextManager[PolicyReader]:
+        """Around `read` and `live` of one policy; nothing that was opened for a refused one stays open after it."""
+        return self._classifiers.reading()
+
+    def read(self, text: str, reader: PolicyReader) -> Policy:
         """Check a policy with its targets and tests; may take seconds. Raises PolicyRefused, BadSettings."""
-        reader = self._classifiers.reader()
         name = str(self._settings.policy)
         loaded = load_policy(text, name=name, calibrate=reader.calibrate, estimate=reader.estimate, weigh=reader.weigh)
         if loaded.policy is None:
@@ -49,12 +53,23 @@ class LiveBuilder:
         refuse_missing(loaded.policy, self._settings.embedder)
         return loaded.policy
 
-    def live(self, policy: Policy, before: Live | None) -> Live:
+    def built(self, text: str, before: Live | None) -> Live:
+        """Both. Raises PolicyRefused, BadSettings."""
+        with self.reading() as reader:
+            return self.live(self.read(text, reader), before, reader)
+
+    def live(self, policy: Policy, before: Live | None, reader: PolicyReader) -> Live:
         """Raises BadSettings. A replica that gave up is made anew: whoever reads the policy again wants another try."""
         kept = {replica.built_from: replica for replica in before or () if not replica.failed}
         groups = self._groups(policy, before, kept)
-        arms = {name: self._one(arm, self._groups(arm, before, kept), {}) for name, arm in policy.arms.items()}
-        return self._one(policy, groups, arms)
+        beside = {name: self._groups(arm, before, kept) for name, arm in policy.arms.items()}
+        for part in (policy, *policy.arms.values()):
+            if part.difficulty is not None:
+                reader.estimator(
+                    part.difficulty.artefact
+                )  # whatever is refused is refused before a policy holds anything
+        arms = {name: self._one(arm, beside[name], {}, reader) for name, arm in policy.arms.items()}
+        return self._one(policy, groups, arms, reader)
 
     def _groups(
         self, policy: Policy, before: Live | None, kept: dict[object, Replica]
@@ -67,16 +82,17 @@ class LiveBuilder:
             for name, model in policy.models.items()
         }
 
-    def _one(self, policy: Policy, groups: Mapping[str, tuple[Replica, ...]], arms: Mapping[str, Live]) -> Live:
+    def _one(
+        self, policy: Policy, groups: Mapping[str, tuple[Replica, ...]], arms: Mapping[str, Live], reader: PolicyReader
+    ) -> Live:
         if policy.difficulty is None:
             return Live(policy, groups, arms=arms)
-        estimator = self._classifiers.hold(policy.difficulty.artefact)
+        estimator = self._classifiers.hold_again(reader.estimator(policy.difficulty.artefact))
         return Live(policy, groups, estimator, partial(self._classifiers.let_go, estimator), arms)
 
     async def opened(self, text: str, before: Live | None) -> Live:
         """The same with every engine loaded. Raises PolicyRefused, BadSettings; then nothing new is left open."""
-        policy = await asyncio.to_thread(self.read, text)
-        fresh = await asyncio.to_thread(self.live, policy, before)
+        fresh = await asyncio.to_thread(self.built, text, before)
         try:
             await fresh.open(READY_WITHIN_S)
         except Exception as error:

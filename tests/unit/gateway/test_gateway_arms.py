@@ -30,7 +30,7 @@ def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LiveBuilder:
 
 
 def built(builder: LiveBuilder, text: str = POLICY, before: Live | None = None) -> Live:
-    return builder.live(builder.read(text), before)
+    return builder.built(text, before)
 
 
 async def test_an_arm_shares_what_it_does_not_change_and_has_its_own_of_what_it_does(builder: LiveBuilder) -> None:
@@ -64,7 +64,7 @@ async def test_replicas_of_arms_are_closed_with_their_policy_and_kept_by_the_nex
 
 
 async def test_keys_and_names_of_arms_are_known_as_those_of_the_file(builder: LiveBuilder) -> None:
-    policy = builder.read(POLICY)
+    policy = built(builder).policy
 
     assert [(m.name, m.key.name) for m in policy.every_model if m.key] == [
         ("small", "SMALL_KEY"),

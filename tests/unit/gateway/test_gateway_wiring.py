@@ -84,10 +84,10 @@ async def test_a_changed_key_makes_a_new_replica_and_an_unchanged_one_is_kept(
 ) -> None:
     policy = GOOD.replace("{m: {at: 'http://a/v1'}", "{m: {at: 'http://a/v1', key: 'env:KEY_A'}")
     builder = LiveBuilder(settings(tmp_path, policy))
-    without = builder.live(builder.read(policy), None)
+    without = builder.built(policy, None)
     monkeypatch.setenv("KEY_A", "k")
 
-    with_key = builder.live(builder.read(policy), without)
+    with_key = builder.built(policy, without)
 
     assert "env:KEY_A" in without.replicas["m"][0].load().why_not
     assert with_key.replicas["m"][0].load().ready
@@ -105,11 +105,11 @@ async def test_a_replica_that_will_not_be_ready_by_waiting_is_made_anew_when_the
 ) -> None:
     policy = "policy: 1\nmodels: {a: {at: 'http://a/v1'}, b: {at: 'http://b/v1'}}\nroutes: [{use: a}]\n"
     builder = LiveBuilder(settings(tmp_path, policy))
-    before = builder.live(builder.read(policy), None)
+    before = builder.built(policy, None)
     [failed], [sound] = before.replicas.values()
     failed.upstream, failed.did_not_open = None, True
 
-    after = builder.live(builder.read(policy), before)
+    after = builder.built(policy, before)
 
     assert after.replicas["b"] == (sound,)
     assert after.replicas["a"] != (failed,)
