@@ -16,6 +16,7 @@ from classifiers.reading.readings import lower, readings
 from classifiers.turns import Chances, prefixes
 from classifiers.unfamiliar.doubt import oddly_written
 from classifiers.unfamiliar.oddness import Oddness
+from classifiers.unfamiliar.spoken import spoken_in
 from policies.estimates import Ends, Estimate, Span, Stage
 
 REMEMBERED_CONVERSATIONS = 2_048
@@ -23,11 +24,12 @@ REMEMBERED_CONVERSATIONS = 2_048
 
 
 class Glimpse(NamedTuple):
-    """Chances of one turn, by head: likely, with all gains small, with all gains large."""
+    """Chances of one turn, by head: likely, with all gains small, with all gains large; and the language that it tells."""
 
     likely: Chances
     low: Chances
     high: Chances
+    language: str
 
 
 Rows = tuple[Mapping[str, float], ...]
@@ -36,11 +38,13 @@ Rows = tuple[Mapping[str, float], ...]
 
 class Glance(msgspec.Struct):
     """A conversation by its turns: what is likely for each prefix of it, and the estimate at both ends. `heard` is what came of
-    it when the encoder was last asked: of which prefixes, the chances with its own, and whether it spoke of the newest."""
+    it when the encoder was last asked: of which prefixes, the chances with its own, and whether it spoke of the newest.
+    `language` is that of the newest turn that tells one."""
 
     likely: Rows
     span: Span
     ends: Ends
+    language: str
     heard: tuple[tuple[int, ...], Rows, Stage] = ((), (), "")
 
 
@@ -71,7 +75,8 @@ class Glances:
             for end in range(3)
         )
         span = Span(self._quickly(low), self._quickly(high))
-        return Glance(likely, span, (span.low.p_good, span.high.p_good))
+        language = next((glimpse.language for glimpse in reversed(seen) if glimpse.language), "")
+        return Glance(likely, span, (span.low.p_good, span.high.p_good), language)
 
     def _quickly(self, rows: Sequence[Mapping[str, float]]) -> Estimate:
         return Estimate(p_good=rows[-1], earlier=tuple(rows[:-1]), artefact=self._name, stage="quick")
@@ -84,12 +89,12 @@ class Glances:
         return found
 
     def _look(self, turn: str) -> Glimpse:
-        read = [self._ends(asked) for asked in readings(turn)]
+        read, language = [self._ends(asked) for asked in readings(turn)], spoken_in(turn)
         if len(read) == 1:
-            return Glimpse(*map(tuple, read[0].tolist()))
+            return Glimpse(*map(tuple, read[0].tolist()), language)
         # Where the full gain of each reading lies between its ends, the lower of them lies between the lower ends.
         ends = np.stack(read, axis=1)
-        return Glimpse(*(tuple(rows[lower(rows, self._models)].tolist()) for rows in ends))
+        return Glimpse(*(tuple(rows[lower(rows, self._models)].tolist()) for rows in ends), language)
 
     def _ends(self, asked: str) -> Floats:
         """Chances of one reading, [3, models]: likely, low, high."""

@@ -23,13 +23,14 @@ Places = tuple[int, ...]
 
 class Underway(msgspec.Struct):
     """`keys` are the digests of the turns, `unclear` the prefixes, by place, that the encoder has to speak of: it `read`s the
-    turns up to the last of those. `waiting` is what it is about to say."""
+    turns up to the last of those. `waiting` is what it is about to say. The `language` is known before."""
 
     started: float
     keys: Sequence[bytes]
     unclear: Places
     glance: Glance | None
     read: Sequence[bytes]
+    language: str
     waiting: "Sequence[Future[Scored]]" = ()
 
 

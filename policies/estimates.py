@@ -18,7 +18,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     turn of the user, oldest first: a tier that was needed once is kept, without any state on the server.
     `abstains` is the reason why there is no estimate, or "". `stage` tells whether the quick embedder sufficed for the
     conversation as it stands or the full one was asked; what the quick one left open then lay between the two `ends` (the
-    lower tiers at their best, and at their worst), or would have.
+    lower tiers at their best, and at their worst), or would have. `language` is that of the newest turn which tells one, or
+    its script where several languages share it; also where there is no estimate, and "" where none does.
     """
 
     p_good: Mapping[str, float] = {}
@@ -28,6 +29,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     took_us: int = 0
     stage: Stage = ""
     ends: Ends | None = None
+    language: str = ""
 
 
 class Span(NamedTuple):

@@ -7,11 +7,14 @@ import re
 from collections.abc import Mapping
 
 from classifiers.reading.lexicon import GROUPS
+from classifiers.reading.words import PLAIN
 
 _WORD = re.compile(r"[^\W\d_]{2,}")  # letters alone are variables
 _FEWEST = 3
 _LEAST_SHARE = 0.25  # of a text's words are such small ones, else they are a title or a quotation
 _SEEN_CHARS = 1024
+_FEWEST_ENGLISH = 2  # "What is 2+2?"
+_SHORT = 2  # letters: Polish has "do", "on" and "to" as well
 
 _GLUE = {
     "French": "le la les un une des du de et est que qui dans pas ce cet cette sur avec au aux je moi tu il elle nous vous "
@@ -45,6 +48,7 @@ _ANY = frozenset().union(*_GLUE_OF.values())
 _ENGLISH = (
     GROUPS["function_word"] | GROUPS["what"] | {"how", "why", "not", "you", "my", "does", "do", "should", "or", "about"}
 )
+_SMALL_ENGLISH = _ENGLISH | PLAIN
 
 
 def is_of(name: str, word: str) -> bool:
@@ -71,3 +75,17 @@ def language(asked: str) -> str:
     theirs, ours = sum(word in glue for word in words), sum(word in _ENGLISH - glue for word in words)
     told = len(distinct & glue) >= _FEWEST and theirs >= _LEAST_SHARE * len(words) and theirs > ours
     return name if told else ""
+
+
+def held_together_in(text: str) -> str:
+    """`language`, or "English" where that has the small words; "" of any other, or too little of one.
+
+    >>> held_together_in("Who painted the Mona Lisa?"), held_together_in("def f(): pass")
+    ('English', '')
+    """
+    if name := language(text):
+        return name
+    words = _WORD.findall(text[:_SEEN_CHARS].lower())
+    ours = [word for word in words if word in _SMALL_ENGLISH]
+    distinct, is_enough = set(ours), len(ours) >= _LEAST_SHARE * len(words)
+    return "English" if is_enough and len(distinct) >= _FEWEST_ENGLISH and max(map(len, distinct)) > _SHORT else ""

@@ -64,6 +64,8 @@ def _show(decision: Decision, estimate: Estimate) -> None:
             say(f"stage: {told}")
     else:
         say(f"no estimate: {estimate.abstains}")
+    if estimate.language:
+        say(f"language: {estimate.language}")
     if decision.line is not None:
         say(f"line: a bad answer may cost {decision.line.loss:.3f} times what the target's model charges")
     rows = explain_rows(decision)

@@ -36,6 +36,7 @@ COLUMNS: Mapping[str, tuple[str, Callable[[DecisionRecord, Beside], Cell]]] = {
     "propensity": ("map<string, double>", lambda r, _: list(r.decision.propensity.items())),
     "p_good": ("map<string, double>", lambda r, _: list(r.estimate.p_good.items())),
     "abstains": ("string", lambda r, _: r.estimate.abstains),
+    "language": ("string", lambda r, _: r.estimate.language),
     "answered_by": ("string", lambda r, _: r.outcome.answered_by and r.outcome.answered_by.model),
     "replica": ("string", lambda r, _: r.outcome.answered_by and r.outcome.answered_by.replica),
     "reason": ("string", lambda r, _: r.outcome.reason),

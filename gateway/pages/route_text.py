@@ -48,6 +48,8 @@ def _estimated(decision: Decision, estimate: Estimate) -> Iterator[str]:
         yield f"estimate  P(good) {chances} (artefact {estimate.artefact}, {estimate.took_us / 1000:.1f} ms)"
         if told := told_by(estimate):
             yield f"stage     {told}"
+    if estimate.language:
+        yield f"language  {estimate.language}"
     if decision.line is not None:
         yield f"line      a bad answer may cost {decision.line.loss:.3f} times what the target's model charges"
 

@@ -84,11 +84,13 @@ def _chosen(choice: Call | Reject, redactor: Redactor) -> dict[str, Value]:
 def _estimated(estimate: Estimate | None) -> dict[str, Value]:
     if estimate is None:
         return {}
+    told: dict[str, Value] = {names.LANGUAGE: estimate.language} if estimate.language else {}
     if estimate.abstains:
-        return {names.ABSTAINS: estimate.abstains, names.ESTIMATE_US: estimate.took_us}
+        return {names.ABSTAINS: estimate.abstains, names.ESTIMATE_US: estimate.took_us, **told}
     p_good = [f"p_good({head})={p:.3f}" for head, p in estimate.p_good.items()]
-    stage: dict[str, Value] = {names.STAGE: estimate.stage} if estimate.stage else {}
-    return {names.DIFFICULTY: p_good, names.ESTIMATE_US: estimate.took_us, **stage}
+    if estimate.stage:
+        told[names.STAGE] = estimate.stage
+    return {names.DIFFICULTY: p_good, names.ESTIMATE_US: estimate.took_us, **told}
 
 
 def asked(call: Call, stream: bool, redactor: Redactor, *, operation: str, provider: str) -> dict[str, Value]:

@@ -1,5 +1,6 @@
 """Which stage estimated is told where decisions are told: /v1/route as text, and the trace."""
 
+import msgspec
 import pytest
 
 from gateway.pages.route_text import route_text
@@ -29,3 +30,13 @@ def test_where_there_is_but_one_stage_nothing_is_said_of_it() -> None:
     estimate = Estimate(p_good={"small": 0.88, "large": 0.92})
     assert "stage" not in route_text(DECIDED, estimate)
     assert names.STAGE not in _estimated(estimate)
+
+
+@pytest.mark.parametrize("estimate", [Estimate(p_good={"small": 0.88}), Estimate(abstains="late")])
+def test_a_language_is_told_beside_an_estimate_and_without_one(estimate: Estimate) -> None:
+    german = msgspec.structs.replace(estimate, language="German")
+
+    assert "language  German" in route_text(DECIDED, german).splitlines()
+    assert _estimated(german)[names.LANGUAGE] == "German"
+    assert names.LANGUAGE not in _estimated(estimate)
+    assert "language" not in route_text(DECIDED, estimate)
