@@ -24,7 +24,7 @@ from classifiers.question import Question
 from classifiers.reading.readings import lower, readings
 from classifiers.turns import Chances, prefixes
 from classifiers.underway import Places, Scored, Underway, settled, unready
-from classifiers.unfamiliar.doubt import doubt
+from classifiers.unfamiliar.doubt import judged
 from classifiers.unfamiliar.outside import outside, outside_of, with_text
 from classifiers.unfamiliar.spoken import language_of
 from policies.estimates import Calibration, Estimate, Stage, Unsettled
@@ -178,8 +178,8 @@ class Estimator:
             Inputs(vector[None, :], lexical_of(text)[None, :]) for text, vector in zip(read, vectors, strict=True)
         ]
         rows = np.vstack([self._artefact.blend.p_good(one) for one in inputs])
-        at = lower(rows, self._artefact.manifest.heads)
-        return Scored(tuple(rows[at].tolist()), doubt(self._artefact, read[at], vectors[at]))
+        at, why = judged(self._artefact, read, vectors, lower(rows, self._artefact.manifest.heads))
+        return Scored(tuple(rows[at].tolist()), why)
 
     def _heard(self, asked: Underway, within_s: float) -> Estimate:
         return self._conclude(asked, [self._known.get(key) for key in asked.read], unready(asked.waiting, within_s))

@@ -11,13 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from classifiers.heads.inputs import Floats
+from classifiers.reading.light import begins, is_apart
 from classifiers.reading.options import OPTION
-from classifiers.reading.seams import Seams, seams
+from classifiers.reading.seams import CAPITAL, Seams, seams
 
 WEIGHTS = Path(__file__).parent / "apart.safetensors"
 BEHIND, BEFORE = 0.6, 0.85
 """So sure it must be: what a story tells before its question is more easily taken for an addition."""
 
+LIGHT_BEHIND, LIGHT_BEFORE = 0.02, 0.1
+"""So sure where what remains is a light question that is whole and has nothing to do with the rest (`light.py`)."""
+
+_QUOTES, _OPENS, _CLOSES = "\"“'", "([{", ")]}"
 _MOST_CHARS = 600  # in more than this an addition weighs little, and looking takes time
 
 
@@ -49,17 +54,27 @@ class Apart:
         found = seams(text)
         if found is None:
             return text
-        added = np.nonzero(self.behind.chances(found.behind) > BEHIND)[0]
-        if not len(added):
-            return self._from(text, found)
-        left = text[: found.at[added[0]]].rstrip()
-        return self._from(left, seams(left))
+        left = self._until(text, found)
+        return self._from(left, found if left == text else seams(left))
+
+    def _until(self, text: str, found: Seams) -> str:
+        for at, chance, kind in zip(found.at, self.behind.chances(found.behind).tolist(), found.kinds(), strict=True):
+            kept, rest = text[:at].rstrip(), text[at:]
+            may_begin = begins(rest) if kind == CAPITAL else rest[0] not in _OPENS or rest.rstrip()[-1] in _CLOSES
+            if chance > BEHIND or (chance > LIGHT_BEHIND and may_begin and is_apart(kept, rest, first=True)):
+                return kept
+        return text
 
     def _from(self, text: str, found: Seams | None) -> str:
         if found is None:
             return text
-        added = np.nonzero(self.before.chances(found.before) > BEFORE)[0]
-        return text[found.at[added[-1]] :] if len(added) else text
+        chances = self.before.chances(found.before).tolist()
+        for at, chance, kind in zip(found.at[::-1], chances[::-1], found.kinds()[::-1], strict=True):
+            kept, rest = text[at:], text[:at]
+            may_begin = (kind != CAPITAL or begins(kept, orders=False)) and (kept[0].isalnum() or kept[0] in _QUOTES)
+            if chance > BEFORE or (chance > LIGHT_BEFORE and may_begin and is_apart(kept, rest, first=False)):
+                return kept
+        return text
 
 
 @cache

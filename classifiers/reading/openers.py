@@ -30,11 +30,15 @@ _DETERMINES = "the a an your each every it this all any"
 _REFERS = "it its this that these those they them their he she his her such same former latter"
 _OBLIGES = "must should shall ought may can cannot has have"
 _SKIPPED = "please kindly also and so now but then"
+_LIGHTLY = "give suggest tell say make name list spell define convert fix correct"
 _ORDERS_IN_S = "discuss express pass process"
 
 QUESTION = GROUPS["what"] | frozenset(_QUESTION.split())
 ORDERS = GROUPS["build"] | GROUPS["proof"] | GROUPS["light_task"] | GROUPS["why"] | frozenset(_ORDERS.split())
 """Verbs that ask for something."""
+
+LIGHT = GROUPS["light_task"] | GROUPS["what"] | frozenset(_LIGHTLY.split())
+"""Opens what a few words answer."""
 
 MANNER = frozenset(_MANNER.split())
 """Verbs that tell how."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from classifiers.heads.inputs import Floats
 from classifiers.outcomes.own import first_and_last
+from classifiers.reading.amid import amid
 from classifiers.reading.apart import open_apart
 from classifiers.reading.appeals import without_appeals
 from classifiers.reading.asides import may_have_aside, without_middle, without_opening
@@ -55,7 +56,8 @@ def readings(turn: str) -> tuple[str, ...]:
     else. Of a greeting that was cut off as an appeal, and a demand behind it, the greeting is a reading too."""
     asked = without_appeals(turn)
     whole = asked if asked == turn else core(turn)
-    least = open_apart().without(alone(asked))
+    inside = amid(turn)
+    least = open_apart().without(alone(asked if inside == turn else without_appeals(inside)))
     return tuple(dict.fromkeys((asked, least, whole if _only_greets(whole) else asked)))
 
 

@@ -6,7 +6,8 @@ whole without the line of Chinese behind it, and who adds one is not to have the
 
 import re
 
-from classifiers.reading.openers import REFERS, WORD
+from classifiers.reading.openers import WORD
+from classifiers.reading.whole import stands_alone
 from classifiers.reading.words import PLAIN
 
 _SEEN_CHARS = 2_048  # of a text, or of a sentence, so much tells
@@ -16,14 +17,9 @@ _RUN = re.compile(r"(?<=\w)[ \t]+(?=[^\W\d_a-zA-Z])")
 _OTHER, _LATIN = 0.5, 0.05
 _FEWEST_WORDS, _SENTENCE_CHARS = 3, 10
 _MOST_CHARS = 8_192  # in more than this a sentence is no end
-_MEANS = (
-    "above arabic below chinese following greek here hebrew hindi japanese korean language letter letters line lines mean "
-    "means meaning message original paragraph passage persian phrase poem pronounce quote read russian say says script "
-    "sentence sentences spell summarise summarize summary text thai title transcribe translate translated translation "
-    "translations transliterate ukrainian word words wrote"
-)
-_MEANS_OTHERS = REFERS | frozenset(_MEANS.split())
-"""Words of who asks about what stands beside; any of them, and nothing is cut off."""
+_NAMED = "arabic chinese greek hebrew hindi japanese korean persian russian thai ukrainian script scripts"
+_NAMES = frozenset(_NAMED.split())
+"""Of languages in other scripts: who names one asks about what stands beside, and nothing is cut off."""
 
 
 def not_latin_share(text: str) -> float:
@@ -87,4 +83,4 @@ def _is_other(sentence: str) -> bool:
 def _is_whole(text: str) -> bool:
     words = WORD.findall(text.lower())
     is_latin = not_latin_share(text) <= _LATIN and not text.endswith(":")
-    return is_latin and len(words) >= _FEWEST_WORDS and _MEANS_OTHERS.isdisjoint(words)
+    return is_latin and len(words) >= _FEWEST_WORDS and _NAMES.isdisjoint(words) and stands_alone(text)

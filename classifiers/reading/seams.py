@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classifiers.heads.inputs import Floats
-from classifiers.reading.lexicon import GROUPS
-from classifiers.reading.openers import HOW, MANNER, MINE, ORDERS, QUESTION, REFERS, SKIPPED, YOURS
+from classifiers.reading.openers import HOW, LIGHT, MANNER, MINE, ORDERS, QUESTION, REFERS, SKIPPED, YOURS
 from classifiers.reading.sense import stem
 from classifiers.reading.words import ADDRESS, GREETS, PLAIN
 
@@ -29,27 +28,13 @@ _COUNTED = tuple(map(re.compile, (r"\d", r"[^\w\s]", r"[^\x00-\x7f]", r"[A-Z]", 
 _OPERATORS = frozenset(("==", "!=", "<=", ">=", "->", *"+-*/=<>≤≥×÷|&^%–—±∈→"))
 _CLOSERS, _ENDS = "*'\")]}>", "?.!:"
 _KINDS = ("line", "stop", "marks", "capital")
+CAPITAL = 3
 _OPENING_WORDS = 6
 _FEWEST_LETTERS = 4  # of a word that says what a text is about
 _REMEMBERED_WORDS = 8192
 
 _ANY = frozenset(("every", "each", "all", "any", "it", "this", "everything", "whatever", "your", "its", "no"))
 _JOINS = SKIPPED | {"then", "after", "that", "next", "finally", "also", "or"}
-_ASKED_LIGHTLY = (
-    "give",
-    "suggest",
-    "tell",
-    "say",
-    "make",
-    "name",
-    "list",
-    "spell",
-    "define",
-    "convert",
-    "fix",
-    "correct",
-)
-_LIGHT = GROUPS["light_task"] | GROUPS["what"] | frozenset(_ASKED_LIGHTLY)
 _OF_WORDS = (REFERS, PLAIN, ADDRESS, YOURS, MINE, GREETS)
 
 Places = NDArray[np.int64]
@@ -62,6 +47,10 @@ class Seams(NamedTuple):
     at: tuple[int, ...]
     behind: Floats
     before: Floats
+
+    def kinds(self) -> list[int]:
+        """Of each seam: in a new line, after a stop, before marks, before a CAPITAL."""
+        return [int(kind) for kind in self.behind[:, -len(_KINDS) :].argmax(axis=1)]
 
 
 def seams(text: str) -> Seams | None:
@@ -202,4 +191,4 @@ def _ended(text: str) -> list[bool]:
 def _opened(words: list[tuple[int, str]], begins: int, text: str) -> list[bool]:
     word = words[begins][1] if begins < len(words) else ""
     asks = next((one for _, one in words[begins : begins + _OPENING_WORDS] if one not in _JOINS), "")
-    return [word in PLAIN, word in REFERS, asks in _LIGHT, text[:1].isupper()]
+    return [word in PLAIN, word in REFERS, asks in LIGHT, text[:1].isupper()]

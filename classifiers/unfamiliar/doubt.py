@@ -13,6 +13,7 @@ from classifiers.reading.appeals import without_appeals
 from classifiers.reading.lexicon import GROUPS
 from classifiers.reading.openers import ORDERS, QUESTION, SKIPPED
 from classifiers.reading.tokens import Tokens
+from classifiers.reading.whole import stands_alone
 from classifiers.stages import MISS, nearest
 from classifiers.unfamiliar import oddness
 from classifiers.unfamiliar.languages import is_of, language
@@ -35,6 +36,14 @@ def doubt(opened: Artefact, asked: str, vector: Vectors) -> str:
     alike = float(nearest(opened.blend.members).likeness(vector[None, :])[0])
     least = f"likeness {alike:.2f}, {opened.stages.least:.2f} is the least"
     return "" if alike >= opened.stages.least else f"unlike anything it was trained on ({least})"
+
+
+def judged(opened: Artefact, read: Sequence[str], vectors: Sequence[Vectors], at: int) -> tuple[int, str]:
+    """Which of these readings is judged, `at` or the second, and why it isn't to be trusted or "": what can't be judged must
+    not hide a question that can."""
+    if not (why := doubt(opened, read[at], vectors[at])) or len(read) < 2 or not stands_alone(read[1]):
+        return at, why
+    return 1, doubt(opened, read[1], vectors[1])
 
 
 def oddly_written(written: Oddness | None, asked: str) -> str | None:

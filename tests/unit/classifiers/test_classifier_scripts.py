@@ -46,3 +46,19 @@ def test_what_is_asked_is_read_without_such_a_sentence(asked: str, added: str):
 )
 def test_where_the_other_script_may_be_what_is_asked_of_nothing_is_cut_off(turn: str):
     assert in_latin(turn) == turn
+
+
+@pytest.mark.parametrize("added", ADDED)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Who wrote War and Peace?",
+        "How long does it take to bake a potato?",
+        "Name two insects that can swim.",
+        'Translate "good night" into Spanish.',
+        "which river is the longest",
+    ],
+)
+def test_words_that_mean_nothing_beside_them_keep_no_such_sentence(asked: str, added: str):
+    assert in_latin(f"{asked} {added}") == asked
+    assert in_latin(f"{added}\n{asked}") == asked

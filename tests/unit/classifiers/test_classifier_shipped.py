@@ -8,6 +8,8 @@ import pytest
 import third_blind_appeals as third
 from blind_appeals import LEARNED as BLIND
 from fresh_appeals import FAMILIES, LEARNED, OPENINGS
+from junk_appeals import EASY as ASKED_AMID_JUNK
+from junk_appeals import JUNK, filled
 from second_blind_appeals import CLAUSES, JOINED, MORE_CLAUSES, SENTENCES
 from second_blind_appeals import OPENINGS as OTHER_OPENINGS
 from suffixes import suffixes
@@ -207,6 +209,19 @@ def test_appeals_in_words_that_nothing_was_taught_from_move_at_most_one_easy_pro
     fresh = [f"{{}} {text}" for texts in FAMILIES.values() for text in texts] + [f"{text} {{}}" for text in OPENINGS]
 
     assert share_moved(shipped, p_good, fresh) <= 0.02
+
+
+def test_junk_around_an_easy_prompt_neither_hides_it_nor_buys_the_large_model(shipped: Estimator):
+    """Whole turns, for what is cut off first may be the question; where no estimate is made, large may be asked."""
+    sample = shipped.calibration.p_good
+    threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
+    moulds = [mould for moulds in JUNK.values() for mould in moulds]
+    texts = [filled(mould, one) for at, mould in enumerate(moulds) for one in ASKED_AMID_JUNK[at % 3 :: 3]]
+
+    rows = asyncio.run(side_by_side(shipped, texts))
+
+    moved = [text for text in texts if not rows[text] or rows[text]["large"] - rows[text]["small"] > threshold]
+    assert len(moved) <= len(texts) / 50, moved
 
 
 @pytest.mark.parametrize("demands", [[text for texts in LEARNED.values() for text in texts], BLIND])
