@@ -91,10 +91,12 @@ class Glances:
     def _look(self, turn: str) -> Glimpse:
         read, language = [self._ends(asked) for asked in readings(turn)], spoken_in(turn)
         if len(read) == 1:
-            return Glimpse(*map(tuple, read[0].tolist()), language)
+            likely, low, high = map(tuple, read[0].tolist())
+            return Glimpse(likely, low, high, language)
         # Where the full gain of each reading lies between its ends, the lower of them lies between the lower ends.
         ends = np.stack(read, axis=1)
-        return Glimpse(*(tuple(rows[lower(rows, self._models)].tolist()) for rows in ends), language)
+        likely, low, high = (tuple(rows[lower(rows, self._models)].tolist()) for rows in ends)
+        return Glimpse(likely, low, high, language)
 
     def _ends(self, asked: str) -> Floats:
         """Chances of one reading, [3, models]: likely, low, high."""
