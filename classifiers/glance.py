@@ -71,8 +71,8 @@ class Glances:
 
     def _together(self, seen: Sequence[Glimpse]) -> Glance:
         likely, low, high = (
-            tuple([dict(zip(self._models, row, strict=True)) for row in prefixes([glimpse[end] for glimpse in seen])])
-            for end in range(3)
+            tuple([dict(zip(self._models, row, strict=True)) for row in prefixes(chances)])
+            for chances in zip(*[glimpse[:-1] for glimpse in seen], strict=True)
         )
         span = Span(self._quickly(low), self._quickly(high))
         language = next((glimpse.language for glimpse in reversed(seen) if glimpse.language), "")
