@@ -1,6 +1,5 @@
 """The head that is used: the mean of unlike members, calibrated. How many members depends on how many rows there are."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from classifiers.heads import boosted, calibrate, chances, kernel
+from classifiers.heads import boosted, calibrate, kernel
 from classifiers.heads.calibrate import Calibrator, Line
 from classifiers.heads.contrasts import from_contrasts, to_contrasts
 from classifiers.heads.inputs import Floats, Inputs, Targets
@@ -26,10 +25,9 @@ class Head(Protocol):
         """Everything needed to answer alike after a restart."""
 
 
-_KINDS = {"kernel": kernel, "logistic": chances, "boosted": boosted}
-_ROWS = {"kernel": range(sys.maxsize), "logistic": range(3000), "boosted": range(3000, sys.maxsize)}
-"""For how many rows each kind is: trees need many, with fewer they only add noise to the kernel; a logistic regression helps it
-with few."""
+_KINDS = {"kernel": kernel, "boosted": boosted}
+_FROM_ROWS = {"kernel": 0, "boosted": 3000}
+"""Trees need many rows; with fewer they only add noise to the kernel."""
 
 PARTS = 5
 
@@ -82,8 +80,8 @@ def load(tensors: Tensors) -> Blend:
 
 
 def fit_members(inputs: Inputs, targets: Targets) -> dict[str, Head]:
-    """Each kind of head that is for this many rows, trained on the same rows."""
-    kinds = [kind for kind in _KINDS if len(inputs) in _ROWS[kind]]
+    """Each kind of head that this many rows are enough for, trained on the same rows."""
+    kinds = [kind for kind in _KINDS if len(inputs) >= _FROM_ROWS[kind]]
     return {kind: _KINDS[kind].fit(inputs, targets) for kind in kinds}
 
 

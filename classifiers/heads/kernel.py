@@ -41,8 +41,8 @@ class Kernel:
 
     def contrasts(self, inputs: Inputs) -> Floats:
         """Mean quality and gains, [n, models]; see contrasts.py."""
-        lexical = standard(inputs, self.centre, self.spread)
-        near = _near(columns_of(inputs, lexical), self.landmarks)
+        lexical = _standard(inputs, self.centre, self.spread)
+        near = _near(_columns(inputs, lexical), self.landmarks)
         return np.asarray(near @ self.weights + self.bias + _length(lexical)[:, None] * self.slope, np.float64)
 
     def likeness(self, vectors: Columns) -> Floats:
@@ -64,8 +64,8 @@ def load(tensors: Mapping[str, NDArray[np.generic]]) -> Kernel:
 def fit(inputs: Inputs, targets: Targets) -> Kernel:
     """Nyström's approximation over at most 1024 of the rows (Williams and Seeger 2001), penalty by leaving one out."""
     centre, spread = inputs.lexical.mean(0, dtype=np.float64), inputs.lexical.std(0, dtype=np.float64) + 1e-3
-    lexical = standard(inputs, centre, spread)
-    columns = columns_of(inputs, lexical)
+    lexical = _standard(inputs, centre, spread)
+    columns = _columns(inputs, lexical)
     landmarks = columns[_chosen(targets.weight)].astype(np.float16).astype(np.float32)
     whiten = _whiten(_near(landmarks, landmarks))
     goal = to_contrasts(targets.quality)
@@ -88,12 +88,11 @@ def _assumed_slope(goal: Floats, weight: Floats) -> Floats:
     return gain * (_LENGTH_PAYS * _FADES_AT / (_FADES_AT + len(goal)))
 
 
-def standard(inputs: Inputs, centre: Floats, spread: Floats) -> Columns:
-    """The lexical columns, around 0 and of spread 1."""
+def _standard(inputs: Inputs, centre: Floats, spread: Floats) -> Columns:
     return np.clip((inputs.lexical - centre) / spread, -_CLIP, _CLIP).astype(np.float32)
 
 
-def columns_of(inputs: Inputs, lexical: Columns) -> Columns:
+def _columns(inputs: Inputs, lexical: Columns) -> Columns:
     """Both kinds of columns with rows of length about 1."""
     return np.hstack([inputs.vectors, lexical / np.float32(np.sqrt(lexical.shape[1]))])
 

@@ -8,7 +8,7 @@ import sklearn.ensemble  # noqa: F401  the limit holds for libraries that are lo
 from threadpoolctl import threadpool_limits
 
 from classifiers.features.lexical import NAMES
-from classifiers.heads import boosted, chances, kernel
+from classifiers.heads import boosted, kernel
 from classifiers.heads.blend import Blend, crossed, load
 from classifiers.heads.inputs import Inputs, Targets
 from classifiers.heads.penalty import fit_ridge
@@ -48,7 +48,7 @@ def test_chances_of_a_row_that_a_scale_had_not_seen_do_not_depend_on_how_that_ro
     assert not same[:3].any()
 
 
-@pytest.mark.parametrize("head", [kernel, chances, boosted])
+@pytest.mark.parametrize("head", [kernel, boosted])
 def test_a_head_orders_prompts_that_it_has_not_seen(head):
     inputs, targets = invented(600)
     seen, unseen = np.arange(400), np.arange(400, 600)
@@ -60,7 +60,7 @@ def test_a_head_orders_prompts_that_it_has_not_seen(head):
     assert np.corrcoef(contrasts[:, 1], large - small)[0, 1] > 0.6
 
 
-@pytest.mark.parametrize("head", [kernel, chances, boosted])
+@pytest.mark.parametrize("head", [kernel, boosted])
 def test_a_head_answers_alike_after_it_was_packed(head):
     inputs, targets = invented(200)
     fitted = head.fit(inputs, targets)
@@ -117,35 +117,14 @@ def test_outcomes_overrule_the_assumption_about_length():
     assert np.corrcoef(head.contrasts(inputs)[:, 1], length)[0, 1] < -0.8
 
 
-def test_few_rows_train_a_logistic_regression_beside_the_kernel_and_many_rows_trees():
+def test_few_rows_train_the_kernel_alone_and_many_the_trees_too():
     few, many = learn(*invented(60)).blend, learn(*invented(3000)).blend
 
-    assert list(few.members) == ["kernel", "logistic"]
+    assert list(few.members) == ["kernel"]
     assert list(many.members) == ["kernel", "boosted"]
     for blend in (few, many):
         inputs, _ = invented(40, seed=9)
         assert np.array_equal(load(blend.tensors()).p_good(inputs), blend.p_good(inputs))
-
-
-def test_a_logistic_regression_learns_shares_and_stays_sane_where_every_answer_was_right():
-    inputs, targets = invented(400)
-    always = Targets(np.column_stack([targets.quality[:, 0], np.ones(400)]), targets.weight)
-
-    mean, gain = chances.fit(inputs, always).contrasts(inputs).T
-
-    small, large = mean - gain / 2, mean + gain / 2
-    assert abs(small.mean() - targets.quality[:, 0].mean()) < 0.01
-    assert np.corrcoef(small, targets.quality[:, 0])[0, 1] > 0.8
-    assert np.abs(large - 1).max() < 0.01
-
-
-def test_a_logistic_regression_hangs_on_the_ratio_of_weights_not_on_their_size():
-    inputs, targets = invented(200)
-    said = [
-        chances.fit(inputs, Targets(targets.quality, weight)).contrasts(inputs)
-        for weight in (np.ones(200), np.full(200, 50.0))
-    ]
-    assert np.abs(said[0] - said[1]).max() < 1e-6
 
 
 def test_calibrating_never_changes_the_order_of_gains():
