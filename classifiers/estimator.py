@@ -11,7 +11,7 @@ import numpy as np
 from classifiers import artefact as artefacts
 from classifiers.artefact import Artefact
 from classifiers.embedding.embedder import ChildEmbedder, Embedder, after_all
-from classifiers.embedding.encoder import Vectors, find_encoder
+from classifiers.embedding.encoder import Vectors, encoder_for
 from classifiers.embedding.memory import Memory
 from classifiers.embedding.static import open_static
 from classifiers.features.lexical import lexical_of
@@ -241,11 +241,11 @@ def open_estimator(
 ) -> Estimator:
     """Verifies the artefact, opens its embedder and waits until that has answered once: some seconds for a new process.
 
-    None means what is shipped: the artefact in classifiers/shipped, the encoder all-MiniLM-L6-v2. `embedder` is a
-    directory or a hub name. Raises ArtefactRefused, EncoderMissing, EmbedderFailed.
+    None means the artefact in classifiers/shipped. `embedder`, a directory or a hub name, stands in for the default encoder
+    and for one that is not here. Raises ArtefactRefused, EncoderMissing, EmbedderFailed.
     """
     opened = artefacts.load(artefact or artefacts.SHIPPED)
-    encoder = opening(find_encoder(embedder))
+    encoder = opening(encoder_for(opened.manifest.encoder, embedder))
     try:
         artefacts.check_encoder(opened, encoder.submit(artefacts.PROBE_TEXT).result())
     except BaseException:

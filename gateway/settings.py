@@ -171,9 +171,10 @@ class Settings(BaseSettings):
     """`keys_file` lists client keys (see `gateway.request.identity`); without it, callers on loopback are the tenant `default`.
 
     `allow_anonymous` lets a gateway without keys listen beyond loopback. `state` is a Redis URL, or None for memory.
-    `artefact` and `embedder` replace the shipped difficulty classifier; `cache_dir` holds pulled weights. `drain_s`
-    bounds how long a stopping process waits for answers under way. `debug_headers`: every answer tells, for each candidate,
-    what of its prompt was believed to be there; with the addresses of replicas, so not for strangers.
+    `artefact` replaces the shipped difficulty classifier, `embedder` its encoder and any that is not here; `cache_dir` holds
+    pulled weights. `drain_s` bounds how long a stopping process waits for answers under way. `debug_headers`: every answer
+    tells, for each candidate, what of its prompt was believed to be there; with the addresses of replicas, so not for
+    strangers.
     """
 
     model_config = SettingsConfigDict(

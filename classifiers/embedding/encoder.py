@@ -53,6 +53,22 @@ def find_encoder(named: str | None) -> str:
     return _default() if not named or named == DEFAULT_NAME else named
 
 
+def encoder_for(named: str, instead: str | None) -> str:
+    """What to load for an artefact that was trained on `named`: that, or `instead`, which stands in for the default and for
+    what is not here. Raises EncoderMissing."""
+    if instead and (named == DEFAULT_NAME or not _is_here(named)):
+        return find_encoder(instead)
+    return find_encoder(named)
+
+
+def _is_here(source: str) -> bool:
+    if Path(source).is_dir():
+        return True
+    from classifiers.embedding.hub import is_kept
+
+    return is_kept(source)
+
+
 def _folder(path: Path) -> str:
     if any((path / mark).is_file() for mark in _MARKS):
         return str(path.resolve())
@@ -112,9 +128,13 @@ def _agree(one: Encoder, other: Encoder, texts: Sequence[str]) -> bool:
 
 
 def _open_model(source: str, threads: int) -> "SentenceTransformer":
-    from classifiers.embedding.library import NotOpened, load_model
+    from classifiers.embedding.hub import NotOpened, ask_hub
 
     try:
+        if not _is_here(source):
+            ask_hub(source)  # before torch is imported, which takes seconds
+        from classifiers.embedding.library import load_model
+
         return load_model(source, threads)
     except NotOpened as error:
         raise EncoderMissing(f"the embedder {source} cannot be opened: {error}") from error

@@ -2,7 +2,10 @@
 
 import csv
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,17 @@ from typer.testing import CliRunner
 pytest.importorskip("sentence_transformers")
 
 from classifiers import artefact
-from classifiers.embedding.encoder import EncoderMissing, Vectors, encoder_name, find_encoder, identity_of, open_encoder
+from classifiers.embedding.encoder import (
+    DEFAULT_NAME,
+    EncoderMissing,
+    Vectors,
+    encoder_for,
+    encoder_name,
+    find_encoder,
+    identity_of,
+    open_encoder,
+    open_quick_encoder,
+)
 from classifiers.embedding.store import EmbedStore, of_width
 from classifiers.estimator import Estimator, open_estimator
 from classifiers.features.packing import make_of, pack, width_of
@@ -124,13 +137,26 @@ def test_an_artefact_on_another_encoder_is_refused_in_one_line(told, data: Path,
     assert "answers differently" in line
 
 
+class Here:
+    """An Embedder without a process of its own: starting one takes longer than all the rest."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._encode = open_quick_encoder(source, threads=1)
+
+    def submit(self, text: str) -> "Future[Vectors]":
+        answer: Future[Vectors] = Future()
+        answer.set_result(self._encode([text])[0])
+        return answer
+
+    def close(self) -> None:
+        pass
+
+
 def test_requests_are_estimated_by_it_and_their_numbers_teach_the_next(told, encoder: Path, tmp_path: Path) -> None:
-    estimator = open_estimator(told.folder / "art", str(encoder))
-    try:
-        estimate = estimator.estimate_now(Question(("prove theorem number 7",)))
-        rows = [_lesson(estimator, at) for at in range(80)]
-    finally:
-        estimator._embedder.close()
+    estimator = open_estimator(told.folder / "art", opening=Here)
+    estimate = estimator.estimate_now(Question(("prove theorem number 7",)))
+    rows = [_lesson(estimator, at) for at in range(80)]
     assert estimate.p_good["large"] > estimate.p_good["small"], estimate.abstains
 
     log = Lessons(
@@ -147,6 +173,47 @@ def test_requests_are_estimated_by_it_and_their_numbers_teach_the_next(told, enc
 
     assert {width_of(row.numbers) for row in rows} == {WIDTH}
     assert [artefact.load(tmp_path / name).manifest.width for name in ("new", "moved")] == [WIDTH, WIDTH]
+
+
+def test_an_artefact_goes_live_on_the_encoder_it_names_whatever_stands_in_for_the_default(
+    told, encoder: Path, tmp_path: Path
+) -> None:
+    opened: list[str] = []
+    other = str(made(tmp_path, width=16))
+
+    open_estimator(told.folder / "art", other, lambda source: opened.append(source) or Here(source))
+
+    assert opened == [str(encoder.resolve())]
+    assert encoder_for(DEFAULT_NAME, other) == other
+    assert encoder_for("/gone/from/here", other) == other
+    assert encoder_for("nobody/nothing", other) == other
+    assert encoder_for("nobody/nothing", None) == "nobody/nothing"
+    with pytest.raises(EncoderMissing, match="/gone/from/here is no directory"):
+        encoder_for("/gone/from/here", None)
+
+
+def test_a_hub_that_does_not_answer_is_asked_once_and_told_in_one_line_before_anything_big_is_imported() -> None:
+    program = (
+        "import sys\n"
+        "from classifiers.embedding.encoder import EncoderMissing, open_encoder\n"
+        "try: open_encoder('nobody/nothing', threads=1)\n"
+        "except EncoderMissing as error: print(error)\n"
+        "print('torch' in sys.modules)"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+
+    assert ended.stderr == ""
+    [line, has_torch] = ended.stdout.splitlines()
+    assert line.startswith("the embedder nobody/nothing cannot be opened: it is no folder, was never fetched")
+    assert has_torch == "False"
 
 
 def _lesson(estimator: Estimator, at: int) -> Lesson:
