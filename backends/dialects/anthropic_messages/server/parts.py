@@ -1,5 +1,6 @@
 """Parts of a turn's content as content blocks: words, pictures, PDF files. Their docstrings stand in `MAPPING.md`."""
 
+from base64 import b64decode
 from typing import Any, Literal
 
 import msgspec
@@ -46,7 +47,7 @@ class _Data(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class File(msgspec.Struct, tag="file", forbid_unknown_fields=True):
-    """a block `document`: a PDF in `file_data`, `filename` is its `title`"""
+    """a block `document`: a PDF or plain text in `file_data`, `filename` is its `title`"""
 
     file: _Data
     cache_control: msgspec.Raw = _NOTHING
@@ -54,6 +55,7 @@ class File(msgspec.Struct, tag="file", forbid_unknown_fields=True):
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 PDF = ("application/pdf",)
+PLAIN = ("data:text/plain", "data:text/plain;charset=utf-8")
 
 
 def text_of(words: Words | Refusal) -> Block:
@@ -72,8 +74,20 @@ def user_block(part: Words | Picture | File, at: str) -> Block:
         source = _inline(url, PICTURES, where) if url.startswith("data:") else {"type": "url", "url": url}
         return {"type": "image", "source": source, **_cached(part.cache_control)}
     title = {"title": part.file.filename} if part.file.filename else {}
-    source = _inline(part.file.file_data, PDF, f"{at}.file.file_data")
+    source = _read(part.file.file_data, f"{at}.file.file_data")
     return {"type": "document", "source": source, **title, **_cached(part.cache_control)}
+
+
+def _read(url: str, at: str) -> Block:
+    """A text is told as such; a kind of text that the dialect has no word for, as CSV, is none."""
+    head, _, data = url.partition(";base64,")
+    if head.lower() not in PLAIN:
+        return _inline(url, PDF, at)
+    try:
+        text = b64decode(data, validate=True).decode()
+    except ValueError:
+        raise RequestFault(f"{at} is no base64 of UTF-8.", at) from None
+    return {"type": "text", "media_type": "text/plain", "data": text}
 
 
 def _inline(url: str, types: tuple[str, ...], at: str) -> Block:
