@@ -45,6 +45,7 @@ _CLAUSE_OF_IT = re.compile(r"(?:with|and|as|by|in|at|for|or|but|to|from|under|us
 _NEEDS = frozenset(("need", "want", "would", "like"))
 _NO_VERBS = PLAIN | ADDRESS | APPEAL | MANNER
 _FEWEST_WORDS = 4  # who says less, and asks nothing, chats
+_GREETING_WORDS = 4  # who is more polite than this in front has a matter
 _MERE = frozenset[Kind](("greets", "thanks"))
 
 
@@ -70,7 +71,8 @@ class _Front(NamedTuple):
 
 def without_courtesy(text: str, *, greeting: bool = True) -> str:
     """`text` without courtesy at its ends; all of it where what is left asks nothing, or may be work on a courtesy.
-    `greeting`: also without one in front that greets or thanks alone, whatever follows; else before a plain question only.
+    `greeting`: also without a greeting or thanks in front that may be all that somebody came to say; else before a plain
+    question only.
 
     >>> without_courtesy("Hi! I hope you are well. Could you help me with this? Why is the sky blue? Many thanks!")
     'Why is the sky blue?'
@@ -81,12 +83,17 @@ def without_courtesy(text: str, *, greeting: bool = True) -> str:
     if start == len(text):
         return text  # who says nothing but courtesy means it
     end = _back(text, start)
-    if told <= _MERE and not (greeting or _asks_plainly(text[start:end])):
+    if _may_be_all(text[:start], told) and not (greeting or _asks_plainly(text[start:end])):
         start = 0
     if start == 0 and end == len(text):
         return text
     left = text[start:end]
     return left if _is_whole(left) else text
+
+
+def _may_be_all(courtesy: str, told: frozenset[Kind]) -> bool:
+    """That somebody came to say: "thanks!", "How are you doing today?"; it may stand before an appeal."""
+    return told <= _MERE and ("?" in courtesy or len(courtesy.split()) <= _GREETING_WORDS)
 
 
 def _front(text: str) -> _Front:

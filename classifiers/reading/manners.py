@@ -17,7 +17,9 @@ _HOPES_WORDS = "hope hoping wish wishing wishes"
 _WELL_BEING_WORDS = "you your you're this all it"
 _REGRETS_WORDS = "sorry apologies apologise apologize excuse pardon"
 _TROUBLES_WORDS = "bother bothering disturb disturbing interrupt interrupting trouble troubling asking question me"
-_PLEADS_WORDS = "please pls kindly help helping helped assist assistance assisting favour favor hand advice"
+_PLEADS_WORDS = (
+    "guidance input thoughts please pls kindly help helping helped assist assistance assisting favour favor hand advice"
+)
 _ANNOUNCES_WORDS = "question questions query answer answering answered wondering"
 _BETWEEN_US_WORDS = "i you your me my we us our i'm i'd i've i'll you're you'd you'll we'd we're please here here's"
 _GLUE_WORDS = (
@@ -29,7 +31,9 @@ _GLUE_WORDS = (
     "wonderful pleasant happy glad pleased delighted kindness patience support effort efforts time today week "
     "weekend moment minute second reply response request ask get getting give giving lend take taking need want "
     "like love looking forward see spare hear hearing from out up able possible soon any some possibly maybe "
-    "perhaps not don't mind following below always how everything look know follows meet meeting"
+    "perhaps not don't mind following below always how everything look know follows meet meeting "
+    "find finds finding beforehand gladly huge big extremely incredibly immensely dearly deepest humbly stuck struggling sure "
+    "use try trying taken care safe enjoy new here there who whoever"
 )
 _OPENS_WORDS = "please thanks thank cheers many kindly"
 _MATERIAL_WORDS = (
@@ -76,6 +80,7 @@ POINTS = frozenset(_POINTS_WORDS.split())
 """And what it is called."""
 
 _ARE, _WHO = frozenset(("are", "is", "do", "have")), frozenset(("you", "your", "everything", "things", "it", "all"))
+_DAYS = DAYTIMES | {"weekend", "week", "time"}
 _PHRASES = ("a look", "me know", "like to know", "love to know", "want to know")
 MOST_WORDS = 32
 """In a sentence of courtesy."""
@@ -97,7 +102,7 @@ def kinds(words: Sequence[str], *, asks: bool) -> frozenset[Kind]:
         return frozenset()
     done: dict[Kind, bool] = {
         "greets": not GREETS.isdisjoint(found) or (words[0] == "good" and words[1:2] != [] and words[1] in DAYTIMES),
-        "thanks": not THANKS.isdisjoint(found) or _wishes(found) or _regrets(found),
+        "thanks": not THANKS.isdisjoint(found) or _wishes(words, found) or _regrets(found),
         "pleads": not PLEADS.isdisjoint(found) and (ours or len(words) == 1),
         "announces": not ANNOUNCES.isdisjoint(found) and ours,
     }
@@ -112,7 +117,10 @@ def _how_are_you(words: Sequence[str]) -> bool:
     return at <= 3 and _ARE.issuperset(are) and bool(who) and _WHO.issuperset(who)
 
 
-def _wishes(found: frozenset[str]) -> bool:
+def _wishes(words: Sequence[str], found: frozenset[str]) -> bool:
+    """ "I hope that you are well", "have a lovely day"."""
+    if words[0] in ("have", "enjoy") and words[1:2] in (["a"], ["the"], ["your"]):
+        return not _DAYS.isdisjoint(found)
     return not HOPES.isdisjoint(found) and not WELL_BEING.isdisjoint(found)
 
 

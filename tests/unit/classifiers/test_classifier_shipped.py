@@ -10,6 +10,7 @@ from blind_appeals import LEARNED as BLIND
 from fresh_appeals import FAMILIES, LEARNED, OPENINGS
 from junk_appeals import EASY as ASKED_AMID_JUNK
 from junk_appeals import JUNK, filled
+from paraphrases import PARAPHRASES
 from second_blind_appeals import CLAUSES, JOINED, MORE_CLAUSES, SENTENCES
 from second_blind_appeals import OPENINGS as OTHER_OPENINGS
 from suffixes import suffixes
@@ -165,6 +166,20 @@ async def side_by_side(shipped: Estimator, texts: list[str]) -> dict[str, Mappin
         found = await asyncio.gather(*(shipped.estimate(Question((text,)), within_s=60.0) for text in asked))
         rows |= {text: one.p_good for text, one in zip(asked, found, strict=True)}
     return rows
+
+
+def test_saying_the_same_in_other_words_moves_at_most_one_decision_in_twenty(shipped: Estimator):
+    sample = shipped.calibration.p_good
+    threshold = np.quantile(np.array(sample["large"]) - np.array(sample["small"]), 0.6)
+    rows = asyncio.run(side_by_side(shipped, [text for pair in PARAPHRASES for text in pair]))
+
+    def goes_large(text: str) -> bool:
+        return not rows[text] or bool(rows[text]["large"] - rows[text]["small"] > threshold)
+
+    moved = [pair for pair in PARAPHRASES if goes_large(pair[0]) is not goes_large(pair[1])]
+    assert len(PARAPHRASES) == 60
+    assert 10 <= sum(goes_large(text) for text, _ in PARAPHRASES) <= 50
+    assert len(moved) <= len(PARAPHRASES) / 20, moved
 
 
 def test_five_hundred_appeals_move_at_most_one_easy_prompt_in_fifty(shipped: Estimator, p_good):
