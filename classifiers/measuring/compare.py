@@ -88,8 +88,9 @@ def compare(
 ) -> Compared:
     """APGR, CPT50, CPT80 and the Brier score of the small model's chances. Raises as `measure` does."""
     outcomes, pair = read_outcomes(data), (artefact.load(first), artefact.load(second))
-    stores = [store_of(opened, cache_dir, embedder, threads, progress) for opened in pair]
-    one, other = (_scored(opened, outcomes, data, store) for opened, store in zip(pair, stores, strict=True))
+    one, other = (  # one after the other: what the first embeds, the second finds kept
+        _scored(opened, outcomes, data, store_of(opened, cache_dir, embedder, threads, progress)) for opened in pair
+    )
     draw = np.random.default_rng(0)
     draws = [draw.integers(0, len(outcomes), len(outcomes)) for _ in range(resamples)]
     draws = [rows for rows in draws if all(side.has_gap(rows) for side in (one, other))]

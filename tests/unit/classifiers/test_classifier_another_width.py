@@ -124,6 +124,15 @@ def test_what_was_embedded_is_not_embedded_again(told, data: Path) -> None:
     assert "embedded" not in found.stderr
 
 
+def test_comparing_embeds_a_prompt_once_for_both(told, data: Path, tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh.csv"
+    fresh.write_text(data.read_text().replace("number", "what is the number"))
+
+    found = told("compare", told.folder / "art", told.folder / "art", "--data", fresh, "--resamples", 5)
+
+    assert [line for line in found.stderr.splitlines() if line.startswith("embedded")] == ["embedded 60 of 60 prompts"]
+
+
 def test_an_artefact_on_another_encoder_is_refused_in_one_line(told, data: Path, tmp_path: Path) -> None:
     other = made(tmp_path, width=16)
 
