@@ -14,7 +14,7 @@ from gateway.request.facts import facts_of, question_of
 from gateway.request.identity import Principal
 from gateway.request.outlook import NO_VARIANTS, Outlook, Variants
 from gateway.request.reading.carried import uncarried
-from gateway.request.reading.conversation import Past, Turn, keys_of
+from gateway.request.reading.conversation import Past, Turn, goes_on, keys_of
 from gateway.request.reading.draw import draw_of
 from gateway.request.reading.measure import prepare
 from gateway.request.reading.steps import stuck_of
@@ -142,8 +142,12 @@ def turn_in(
     *,
     is_unsure: bool = False,
 ) -> Turn | None:
-    """None where nothing hangs on earlier turns: whoever names a model gets that, and a process alone may remember none."""
-    keeps = policy.keeps_tiers and (is_unsure or world.notes.may_hold_any)
+    """None where nothing hangs on earlier turns: whoever names a model gets that, and a process alone has left word of few
+    conversations, of none that begins."""
+    notes = world.notes
+    keeps = policy.keeps_tiers and (
+        is_unsure or notes.is_shared or (notes.may_hold_any and goes_on(request, headers, policy.id_from))
+    )
     if request.model != AUTO or request.asks != "chat" or not (keeps or policy.moves_conversations):
         return None
     keys = keys_of(request, headers, principal.salt, policy.id_from)

@@ -10,7 +10,7 @@ class SharedNotes:
     """In Redis, with a mirror of what this process left, which answers while Redis does not."""
 
     is_shared = True
-    may_hold_any = True
+    may_hold_any = True  # by others
 
     def __init__(self, store: Store, mirror: MemoryNotes) -> None:
         self._store = store

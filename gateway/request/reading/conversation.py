@@ -78,6 +78,14 @@ def keys_of(
     return history_keys(request, salt) if PROMPT_PREFIX in id_from else None
 
 
+def goes_on(request: ChatRequest, headers: Mapping[str, str], id_from: Sequence[str]) -> bool:
+    """Whether turns may have been before."""
+    for message in request.messages:
+        if message.role == "assistant":
+            return True
+    return bool(name_of(request, headers, id_from))
+
+
 def name_of(request: ChatRequest, headers: Mapping[str, str], id_from: Iterable[str]) -> str:
     """What the client calls its conversation: the first of the sources that says something, as far as they go before
     `prompt_prefix`; "" where none does."""

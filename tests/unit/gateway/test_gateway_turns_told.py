@@ -60,7 +60,6 @@ class SharedMemory(MemoryNotes):
     """As a store that gateways share."""
 
     is_shared = True
-    may_hold_any = True
 
 
 class Reads:
@@ -144,3 +143,13 @@ async def test_where_every_estimate_was_there_a_process_alone_leaves_no_word() -
     for turns in ((0.5,), (0.5, 0.9), (0.5, 0.9, 0.2)):
         await turn_at(gateway, *turns)
     assert not notes.may_hold_any
+
+
+async def test_a_conversation_that_begins_looks_for_no_word_though_others_were_left() -> None:
+    """Its keys are a digest of all that was said, which only who may need them pays for."""
+    gateway = gateway_with_line(1.0, MemoryNotes(lambda: 0.0), ReadsLate())
+    await turn_at(gateway, 0.96)
+    live, world = gateway
+    assert world.notes.may_hold_any
+    assert (await judge(live, chat_of((0.2,)), ANONYMOUS, {}, world)).turn is None
+    assert (await judge(live, chat_of((0.2, 0.3)), ANONYMOUS, {}, world)).turn is not None
