@@ -74,6 +74,10 @@ def _plot(axes: "Axes", line: Line) -> None:
 
 
 def _plain(text: str) -> str:
-    """A person's name of a model is no formula, and a legend passes over what begins with a line."""
-    told = text.replace("$", r"\$")
+    """A person's name of a model is no formula, and a legend passes over what begins with a line. What the font has not is told
+    by number: of boxes nobody could tell one model from another."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    known = get_font(findfont(FontProperties())).get_charmap()
+    told = "".join(c if ord(c) in known else f"U+{ord(c):04X} " for c in text).replace("$", r"\$")
     return f" {told}" if told.startswith("_") else told

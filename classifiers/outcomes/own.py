@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 SUFFIX = "_correct"
 _MOST_CHARS = 1 << 24
 _GZIP = b"\x1f\x8b"
+_OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 class OutcomesRefused(Exception):
@@ -89,12 +90,17 @@ def _prompts(path: Path, rows: Sequence[tuple[int, Mapping[str, str]]]) -> Promp
 
 
 def rows_of(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Each row of a CSV file that has these columns, with the line it begins on. Raises OutcomesRefused."""
+    """Each row of a CSV file that has these columns, with the line it begins on.
+
+    Space around a column's name is nothing. Raises OutcomesRefused.
+    """
     for line, cells in _lines(path):
         if line == 1:
-            names = cells
+            names = _names(cells)
             if missing := [name for name in needed if name not in names]:
-                raise OutcomesRefused(f"{path}:1 lacks the column {missing[0]!r}; it has {', '.join(names) or 'none'}")
+                raise OutcomesRefused(
+                    f"{path}:1 lacks the column {missing[0]!r}; it has {', '.join(names) or 'none'}{_separated(names)}"
+                )
             if doubled := [name for name in names if names.count(name) > 1]:
                 raise OutcomesRefused(f"{path}:1 has the column {doubled[0]!r} twice")
         elif len(cells) != len(names):
@@ -104,7 +110,17 @@ def rows_of(path: Path, needed: Sequence[str]) -> Iterator[tuple[int, Mapping[st
 
 
 def _header(path: Path) -> list[str]:
-    return next((cells for _, cells in _lines(path)), [])
+    return next((_names(cells) for _, cells in _lines(path)), [])
+
+
+def _names(cells: Sequence[str]) -> list[str]:
+    return [name.strip() for name in cells]
+
+
+def _separated(names: Sequence[str]) -> str:
+    """What to do about a header that is one cell to a reader of commas."""
+    by = next((word for mark, word in _OTHERS.items() if len(names) == 1 and mark in names[0]), None)
+    return f": its columns are separated by {by}, so save it with commas" if by else ""
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -91,7 +91,7 @@ def _beside_length(
     """What prompt length alone has on the same rows, and both on kinds of prompts that were not learned from."""
     first, last = pair = first_and_last(models)
     kept, chars = targets.quality[learned.kept], length(texts)
-    if kept[:, last].mean() <= kept[:, first].mean():
+    if not metrics.has_gap(kept[:, first], kept[:, last]):
         return {}
     order = metrics.ranks_within(chars[learned.kept], learned.round_of)
     found = {"apgr_length": metrics.apgr(order, kept[:, first], kept[:, last])}
@@ -110,7 +110,7 @@ def held_out(
         found[f"ece_{model}"] = metrics.ece(p_good[:, at], quality[:, at])
         found[f"log_loss_{model}"] = metrics.log_loss(p_good[:, at], quality[:, at])
     first, last = first_and_last(models)
-    if quality[:, last].mean() > quality[:, first].mean():
+    if metrics.has_gap(quality[:, first], quality[:, last]):
         told = p_good if ranked is None else ranked
         order = metrics.ranks_within(told[:, last] - told[:, first], round_of)
         found["apgr"] = metrics.apgr(order, quality[:, first], quality[:, last])
@@ -173,9 +173,10 @@ def _report(outcomes: Outcomes, kept: int, measured: Mapping[str, float]) -> Rep
 def _told(measured: Mapping[str, float], ours: str, by_length: str) -> str:
     if ours not in measured:
         return "no gap between the models to recover"
-    told = f"APGR {measured[ours]:.3f}; prompt length alone has {measured[by_length]:.3f}, random 0.5"
-    return (
-        told
-        if measured[ours] > measured[by_length]
-        else f"{told}: it loses to length there, so don't route such prompts by it"
-    )
+    got, length = (round(measured[name], 3) for name in (ours, by_length))
+    told = f"APGR {got:.3f}; prompt length alone has {length:.3f}, random 0.5"
+    if got > length:
+        return told
+    if got == length:
+        return f"{told}: a tie, so it shows nothing there that length does not"
+    return f"{told}: it loses to length there, so don't route such prompts by it"

@@ -40,6 +40,19 @@ def test_a_byte_order_mark_and_empty_lines_are_nothing(written):
     assert len(read_outcomes(written(f"\ufeff{HEADER}\na,hi,0,1\n\n"))) == 1
 
 
+def test_space_around_the_names_of_columns_is_nothing(written):
+    read = read_outcomes(written("prompt_id, prompt , small_correct,large_correct\t\na, hi,0,1\n"))
+
+    assert read.models == ("small", "large")
+    assert read.prompts.texts == (" hi",)
+
+
+@pytest.mark.parametrize(("mark", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_other_marks_between_columns_are_told_with_what_to_do(written, mark: str, word: str):
+    with pytest.raises(OutcomesRefused, match=rf"own\.csv:1 lacks .* separated by {word}, so save it with commas"):
+        read_outcomes(written(f"{HEADER}a,hi,0,1\n".replace(",", mark)))
+
+
 def test_a_header_alone_is_no_outcomes_and_no_fault(written):
     read = read_outcomes(written(HEADER))
 
@@ -54,6 +67,7 @@ def test_a_header_alone_is_no_outcomes_and_no_fault(written):
         ("prompt,small_correct,large_correct\n", ":1 lacks the column 'prompt_id'"),
         ("prompt_id,prompt,small_correct\n", r":1 needs a column <model>_correct .* it has small_correct"),
         ("prompt_id,prompt,prompt,a_correct,b_correct\n", ":1 has the column 'prompt' twice"),
+        ("prompt_id,prompt,a_correct, a_correct\n", ":1 has the column 'a_correct' twice"),
         (f"{HEADER}a,hi,0,1\nb,hi,yes,1\n", ":3 small_correct is 'yes'; a number from 0 .* to 1"),
         (f"{HEADER}a,hi,0,1.5\n", ":2 large_correct is '1.5'"),
         (f"{HEADER}a,hi,nan,1\n", ":2 small_correct is 'nan'"),

@@ -149,6 +149,19 @@ def test_a_frontier_is_drawn_into_the_named_file(tmp_path: Path):
     assert is_png(tmp_path / "new" / "frontier.jpg")
 
 
+@pytest.mark.filterwarnings("error")
+def test_names_that_the_font_has_not_are_told_apart(tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    named = [
+        Picture(name=f"at{at}", across="a", up="b", lines=(Line(label, (0, 1), (0, 1)),))
+        for at, label in enumerate(("模型", "模式", "größe"))
+    ]
+
+    drawn = [path.read_bytes() for path in draw(named, tmp_path)]
+
+    assert len(set(drawn)) == 3
+
+
 def test_names_of_models_are_no_formulas_and_none_is_left_out_of_the_legend(tmp_path: Path):
     pytest.importorskip("matplotlib")
     named, plain = (
