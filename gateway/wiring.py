@@ -123,7 +123,8 @@ def read_policy(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"the policy file {path} cannot be read: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadSettings(f"the policy file {path} cannot be read: {why}") from None
 
 
 def watching(gateway: Gateway, builder: LiveBuilder, sharing: Sharing) -> Mapping[str, Keep]:

@@ -67,10 +67,23 @@ def train_from_log(
 
 
 def calibrate_from_log(
-    folder: Path | None, lessons: Lessons, out_dir: Path, *, trained_on: str, embedder: str | None = None
+    folder: Path | None,
+    lessons: Lessons,
+    out_dir: Path,
+    *,
+    trained_on: str,
+    embedder: str | None = None,
+    threads: int = 2,
 ) -> Written:
     """The heads stay, what their numbers mean is learned anew, and the bounds of its stages. Raises ArtefactRefused,
     OutcomesRefused."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(threads):  # nothing is embedded, so these are numpy's
+        return _calibrated(folder, lessons, out_dir, trained_on, embedder)
+
+
+def _calibrated(folder: Path | None, lessons: Lessons, out_dir: Path, trained_on: str, embedder: str | None) -> Written:
     opened = artefact.load(folder or artefact.SHIPPED)
     heads = opened.manifest.heads
     known = arrayed(lessons, heads, encoder_name(embedder) if embedder else opened.manifest.encoder, opened)

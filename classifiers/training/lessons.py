@@ -18,6 +18,7 @@ from classifiers.training.filling import filled
 from classifiers.training.learn import FEWEST
 from policies.estimates import Ends
 
+LEFT_OUT = "decisions are left out, whose policy is not beside the log: copy its folder policies/ too"
 UNHEARD = "comparisons by shadows taught nothing: of prose nobody can tell without a judge"
 
 
@@ -39,7 +40,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
 class Lessons(msgspec.Struct, frozen=True, kw_only=True):
     """Of one log. `counts` has the outcomes of each head by where they come from, `heads` in the order of the ladder;
-    `numberless` questions have an outcome and no numbers, and are not among `rows`; `unheard` comparisons taught nothing."""
+    `numberless` questions have an outcome and no numbers, and are not among `rows`; `unheard` comparisons and decisions
+    `without_policy` taught nothing."""
 
     name: str
     heads: tuple[str, ...]
@@ -48,6 +50,7 @@ class Lessons(msgspec.Struct, frozen=True, kw_only=True):
     numberless: int
     most_weight: float
     unheard: int = 0
+    without_policy: int = 0
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -112,16 +115,17 @@ def refuse_few(lessons: Lessons, heads: Sequence[str], rows: Sequence[Lesson], e
     enough = {head: sum(head in row.quality for row in rows) for head in heads}
     if len(heads) > 1 and all(count >= FEWEST for count in enough.values()):
         return
-    there = ", ".join(f"{count} of {head}" for head, count in enough.items()) or "none of any model"
+    there = ", ".join(f"{count} of {head}" for head, count in enough.items())
+    none = "no " if not any(enough.values()) else ""
+    what = f"has {none}outcomes to learn from" + (f": {there}" if there else "")
     other = len(lessons.rows) - len(rows)
     missing = [
         f"{lessons.numberless} more have no numbers: set TURNOUT_DECISIONS__NUMBERS=true" if lessons.numberless else "",
         f"{other} more have numbers of another encoder or release than {encoder}" if other else "",
         f"{lessons.unheard} {UNHEARD}" if lessons.unheard else "",
+        f"{lessons.without_policy} {LEFT_OUT}" if lessons.without_policy else "",
     ]
-    told = "; ".join(
-        [f"{lessons.name} has outcomes to learn from: {there}; {FEWEST} of each are the least", *filter(None, missing)]
-    )
+    told = "; ".join([f"{lessons.name} {what}; {FEWEST} of each model are the least", *filter(None, missing)])
     raise OutcomesRefused(told)
 
 

@@ -11,7 +11,7 @@ from classifiers.measuring import metrics
 from classifiers.measuring.curves import Reliability, reliability
 from classifiers.measuring.report import Cell, Report
 from classifiers.stages import LEVEL, Stages
-from classifiers.training.lessons import UNHEARD, Known, Lessons
+from classifiers.training.lessons import LEFT_OUT, UNHEARD, Known, Lessons
 
 COLUMNS = ("model", "outcomes", "of", "mean quality", "ECE before", "ECE after")
 ONE_ANSWER = "a log has one answer to most questions, so what the other models would have said is not known"
@@ -67,6 +67,7 @@ def report(what: str, lessons: Lessons, heads: Sequence[str], judged: Judged, qu
     notes = (
         f"rows weigh by the inverse of their choice's chance, at most {lessons.most_weight:g} ({heavy:.1%} of them do)",
         *([f"{lessons.unheard} {UNHEARD}"] if lessons.unheard else []),
+        *([f"{lessons.without_policy} {LEFT_OUT}"] if lessons.without_policy else []),
         f"ECE is of {len(judged.unseen.weight)} questions that were kept back",
         f"{lessons.numberless} decisions with an outcome have no numbers and taught nothing",
         quick,

@@ -53,7 +53,7 @@ def _calibrated(
     if data is None:
         from classifiers.training.from_log import calibrate_from_log
 
-        return calibrate_from_log(artefact, taught_by(log), out, trained_on=today(), embedder=embedder)
+        return calibrate_from_log(artefact, taught_by(log), out, trained_on=today(), embedder=embedder, threads=threads)
     from classifiers.training.recalibrate import recalibrate
 
     return recalibrate(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway.cli.decisions import readable
-from gateway.cli.terminal import fail, say
+from gateway.cli.terminal import fail, in_words, say
 from gateway.decisions.lessons import lessons
 from gateway.decisions.read import read_log
 from gateway.decisions.replay import policies_beside
@@ -60,7 +60,7 @@ def needs_classify() -> Iterator[None]:
             try:
                 yield
             except (ArtefactRefused, DataMissing, EncoderMissing, OutcomesRefused, OSError) as error:
-                fail(str(error), code=1)
+                fail(in_words(error), code=1)
     except BadSettings as error:
         fail(str(error), code=1)
 

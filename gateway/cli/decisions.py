@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from gateway.cli.policy import dollars
-from gateway.cli.terminal import fail, say, show_json, show_table
+from gateway.cli.terminal import fail, in_words, say, show_json, show_table
 from gateway.decisions.drift import Drift
 from gateway.decisions.drift import drift as drift_of
 from gateway.decisions.parquet import export as write_parquet
@@ -84,7 +84,7 @@ def readable() -> Iterator[None]:
     try:
         yield
     except (LogRefused, OSError) as error:
-        fail(str(error))
+        fail(in_words(error))
 
 
 def show_summary(found: Summary) -> None:

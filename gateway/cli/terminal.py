@@ -3,7 +3,7 @@
 What draws tables is imported when one is drawn: a server draws none.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from signal import SIGHUP, SIGTERM, signal
 from types import FrameType
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 
+_WORDS: Mapping[type[OSError], str] = {
+    FileNotFoundError: "is not there",
+    IsADirectoryError: "is a folder, and a file is needed",
+    NotADirectoryError: "cannot be there: a file stands where a folder is needed",
+    FileExistsError: "is a file, and a folder is needed",
+    PermissionError: "may not be read or written by this user",
+}
+
 
 def say(text: str) -> None:
     """One line for the person who watches, on stderr."""
@@ -27,6 +35,14 @@ def fail(text: str, code: int = USAGE_ERROR) -> NoReturn:
     """Say what is wrong and end with `code`."""
     say(text)
     raise typer.Exit(code)
+
+
+def in_words(error: Exception) -> str:
+    """What is wrong with a file, without the number of the error."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    told = next((words for kind, words in _WORDS.items() if isinstance(error, kind)), None)
+    return f"{error.filename} {told or f'cannot be used: {error.strerror}'}"
 
 
 def show_json(value: object) -> None:

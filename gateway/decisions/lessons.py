@@ -22,14 +22,18 @@ def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: 
     shadows: Comparisons = {}
     told = worths(set_aside(records(), shadows))
     drawn, heard = sum(map(len, shadows.values())), 0
-    rows, numberless = [], 0
+    rows, numberless, without_policy = [], 0, 0
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     heads: dict[str, None] = {}
     for record in decisions(records()):
-        policy = policy_at(policy_of, record)
-        if policy is None or record.decision.line is None:
+        if record.decision.line is None:
             continue
-        key, arm = (record.tenant, record.request_id), policy.arm(record.decision.assignments)
+        key, policy = (record.tenant, record.request_id), policy_at(policy_of, record)
+        if policy is None:
+            without_policy += 1
+            drawn -= len(shadows.pop(key, {}))
+            continue
+        arm = policy.arm(record.decision.assignments)
         ladder = tuple(ladder_of(arm, record))
         heads.update(dict.fromkeys(ladder))
         question = question_of(record, policy, ladder, told.get(key), shadows.pop(key, {}).values())
@@ -42,7 +46,7 @@ def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: 
                 counts[arm.models[label.model].head][label.source] += 1
     return Lessons(
         name=name, heads=tuple(heads), rows=rows, counts=counts, numberless=numberless, most_weight=MOST_WEIGHT,
-        unheard=drawn - heard,
+        unheard=drawn - heard, without_policy=without_policy,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+import threadpoolctl  # type: ignore[import-untyped]
 
 from classifiers import artefact
 from classifiers.embedding.encoder import DEFAULT_NAME
@@ -116,12 +117,36 @@ def test_too_few_outcomes_are_refused_with_what_there_is_and_what_is_missing() -
     )
 
     with pytest.raises(
-        OutcomesRefused, match=r"log has outcomes to learn from: \d+ of small, \d+ of large; 30 of each"
+        OutcomesRefused, match=r"log has outcomes to learn from: \d+ of small, \d+ of large; 30 of each model"
     ) as told:
         arrayed(few, HEADS, DEFAULT_NAME)
 
     assert "3 more have no numbers: set TURNOUT_DECISIONS__NUMBERS=true" in str(told.value)
     assert "1 more have numbers of another encoder" in str(told.value)
+
+
+def test_what_is_left_out_for_want_of_its_policy_is_told_however_much_is_there() -> None:
+    lessons = msgspec.structs.replace(log_of(300, explore=0.5), without_policy=7)
+    known = arrayed(lessons, HEADS, DEFAULT_NAME)
+
+    told = report("trained", lessons, HEADS, Judged(known, known, known.before), "quick")
+
+    assert any(note.startswith("7 decisions are left out, whose policy is not beside the log") for note in told.notes)
+
+
+def test_calibrating_takes_no_more_threads_than_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    class Limits(threadpoolctl.threadpool_limits):  # type: ignore[misc, no-any-unimported]
+        def __init__(self, limits: int) -> None:
+            seen.append(limits)
+            super().__init__(limits)
+
+    monkeypatch.setattr(threadpoolctl, "threadpool_limits", Limits)
+
+    calibrate_from_log(None, log_of(300, explore=0.5), tmp_path / "out", trained_on="2026-01-01", threads=3)
+
+    assert seen[0] == 3
 
 
 def test_calibrating_keeps_a_quick_stage_whose_interval_holds_as_often_as_promised_over_the_log(tmp_path: Path) -> None:

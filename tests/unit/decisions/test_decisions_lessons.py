@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -125,11 +126,40 @@ async def test_too_little_is_refused_with_what_there_is(tmp_path: Path) -> None:
 
     assert few.exit_code == mute.exit_code == 1
     assert "of small," in few.stderr
-    assert "30 of each are the least" in few.stderr
-    assert "0 of small" in mute.stderr
+    assert "30 of each model are the least" in few.stderr
+    assert "no outcomes to learn from: 0 of small" in mute.stderr
     assert not (tmp_path / "out").exists()
     assert (both.exit_code, nothing.exit_code) == (2, 2)
     assert "either --data or --from-log" in both.stderr
+
+
+async def test_a_log_without_its_policies_and_an_empty_one_say_so(tmp_path: Path) -> None:
+    await written(tmp_path / "log", 40)
+    shutil.rmtree(tmp_path / "log" / "policies")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "20260101T000000.000000-000000.jsonl").touch()
+
+    for verb in ("train", "calibrate"):
+        bare = command(verb, "--from-log", str(tmp_path / "log"), "--out", str(tmp_path / "out"))
+        none = command(verb, "--from-log", str(empty), "--out", str(tmp_path / "out"))
+
+        assert bare.exit_code == none.exit_code == 1
+        assert "no outcomes to learn from" in bare.stderr
+        assert "40 decisions are left out, whose policy is not beside the log" in bare.stderr
+        assert "empty has no outcomes to learn from" in none.stderr
+        assert "left out" not in none.stderr
+
+
+@pytest.mark.parametrize(
+    "command_line", [("train", "--from-log"), ("calibrate", "--from-log"), ("weigh", "--from-log"), ("replay",)]
+)
+def test_a_log_that_is_not_there_is_told_in_words(command_line: tuple[str, ...], tmp_path: Path) -> None:
+    told = command(*command_line, str(tmp_path / "absent"))
+
+    assert told.exit_code == 2
+    assert "absent is not there" in told.stderr
+    assert "Errno" not in told.stderr
 
 
 def recorded(**told: object) -> DecisionRecord:

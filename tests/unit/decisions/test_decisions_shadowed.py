@@ -98,6 +98,17 @@ def taught(records: Iterable[Record], policy: Policy) -> Lessons:
     return lessons(lambda: iter(kept), lambda _: policy, "log")
 
 
+def test_comparisons_of_decisions_without_a_policy_are_not_said_to_teach_nothing() -> None:
+    def absent(digest: str) -> Policy:
+        raise FileNotFoundError(digest)
+
+    record = decided(0)
+
+    told = lessons(lambda: iter([record, compared(record)]), absent, "log")
+
+    assert (told.without_policy, told.unheard) == (1, 0)
+
+
 SAME_RIGHT = right_if_same(0.9, 0.3)
 
 
