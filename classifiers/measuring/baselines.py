@@ -25,8 +25,9 @@ def length(texts: Sequence[str]) -> Floats:
 
 
 def random(texts: Sequence[str]) -> Floats:
-    """A uniform draw per prompt, the same in every run."""
-    return np.random.default_rng(0).random(len(texts))
+    """What draws come to on average: none before another, and what is alike shares its gain evenly. One draw of 400 prompts
+    may have an APGR of 0.43, and everything looks good beside it."""
+    return np.zeros(len(texts))
 
 
 BASELINES: Mapping[str, Baseline] = {

@@ -12,11 +12,11 @@ from classifiers.embedding.store import EmbedStore, Progress
 from classifiers.heads.inputs import Floats
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import length
-from classifiers.measuring.curves import Curves, curves
+from classifiers.measuring.curves import Curves, curves, gapless
 from classifiers.measuring.measure import qualities_of
 from classifiers.measuring.pictures import Picture, both
 from classifiers.measuring.report import Report, shown
-from classifiers.measuring.routed import Interval, interval
+from classifiers.measuring.routed import Interval
 from classifiers.measuring.score import chances, gain, store_of
 from classifiers.outcomes.own import Outcomes, first_and_last, read_outcomes
 
@@ -28,11 +28,11 @@ FORMS = {"first": "{:.4f}", "second": "{:.4f}", "difference": "{:+.4f}", "95 %":
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One measure of both; `difference` is second minus first, its interval a paired bootstrap over prompts, None where no draw
-    had anything to gain."""
+    had anything to gain. Nothing is told of a part of a gap that there is not."""
 
-    first: float
-    second: float
-    difference: float
+    first: float | None
+    second: float | None
+    difference: float | None
     interval_95: Interval | None
     more_is_better: bool
 
@@ -45,7 +45,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     def told(self, name: str) -> str:
         """In one line, as a picture's title has it."""
-        return f"second minus first, {name}: {self.difference:+.4f} (95 %: {shown(self.interval_95, '{:+.4f}')})"
+        return f"second minus first, {name}: {shown(self.difference, '{:+.4f}')} (95 %: {shown(self.interval_95, '{:+.4f}')})"
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
             for name, found in self.measures.items()
         )
         title = f"{self.first} and {self.second} on {self.prompts} prompts"
-        return Report(title=title, columns=COLUMNS, rows=rows, forms=FORMS)
+        why = gapless(self.curves["second"]) or gapless(self.curves["first"])
+        return Report(title=title, columns=COLUMNS, rows=rows, forms=FORMS, notes=tuple(filter(None, [why])))
 
     def pictures(self) -> Iterator[Picture]:
         """Reliability and deferral of both, each with what the difference comes to."""
@@ -93,7 +94,6 @@ def compare(
     )
     draw = np.random.default_rng(0)
     draws = [draw.integers(0, len(outcomes), len(outcomes)) for _ in range(resamples)]
-    draws = [rows for rows in draws if all(side.has_gap(rows) for side in (one, other))]
     measures = {
         name: _difference(one, other, name, draws, more_is_better=name == "apgr")
         for name in ("apgr", "cpt50", "cpt80", "brier_small")
@@ -113,7 +113,7 @@ class _Scored(msgspec.Struct, frozen=True):
     curves: Curves
 
     def has_gap(self, rows: metrics.Rows) -> bool:
-        return bool(self.large[rows].mean() > self.small[rows].mean())
+        return metrics.has_gap(self.small[rows], self.large[rows])
 
     def measure(self, name: str, rows: metrics.Rows) -> float:
         outcome = self.order[rows], self.small[rows], self.large[rows]
@@ -136,10 +136,17 @@ def _scored(opened: Artefact, outcomes: Outcomes, data: Path, store: EmbedStore)
 def _difference(
     one: _Scored, other: _Scored, name: str, draws: list[metrics.Rows], *, more_is_better: bool
 ) -> Difference:
-    every = np.arange(len(one.order))
+    every, needs_gap = np.arange(len(one.order)), name != "brier_small"
+    if needs_gap and not _has_gap(one, other, every):
+        return Difference(first=None, second=None, difference=None, interval_95=None, more_is_better=more_is_better)
     first, second = one.measure(name, every), other.measure(name, every)
-    spread = [other.measure(name, rows) - one.measure(name, rows) for rows in draws]
+    usable = [rows for rows in draws if not needs_gap or _has_gap(one, other, rows)]
+    spread = [other.measure(name, rows) - one.measure(name, rows) for rows in usable]
     return Difference(
-        first=first, second=second, difference=second - first, interval_95=interval(spread) if spread else None,
-        more_is_better=more_is_better,
+        first=first, second=second, difference=second - first,
+        interval_95=metrics.interval(spread, second - first) if spread else None, more_is_better=more_is_better,
     )  # fmt: skip
+
+
+def _has_gap(one: _Scored, other: _Scored, rows: metrics.Rows) -> bool:
+    return one.has_gap(rows) and other.has_gap(rows)

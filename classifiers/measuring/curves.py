@@ -49,6 +49,18 @@ def curves(orders: Mapping[str, Floats], p_good: Floats, quality: Floats, models
     )
 
 
+def gapless(found: Curves) -> str | None:
+    """Why what is a part of the gap between both models is not told; None where there is one."""
+    (small, large), line = found.pair, next(iter(found.deferral.values())).quality
+    if line[-1] - line[0] > metrics.LEAST_GAP:
+        return None
+    what = "ties with" if abs(line[-1] - line[0]) <= metrics.LEAST_GAP else "is worse than"
+    return (
+        f"{large} {what} {small} on average ({line[-1]:.3f} and {line[0]:.3f}), so there is no gap to recover: "
+        "what is a part of one (APGR, CPT) is not told"
+    )
+
+
 def reliabilities(p_good: Floats, quality: Floats, models: Sequence[str]) -> Mapping[str, Reliability]:
     """By model; both arrays are [n, models]."""
     return {model: reliability(p_good[:, at], quality[:, at]) for at, model in enumerate(models)}

@@ -100,7 +100,7 @@ def _anew(name: str, folds: Sequence[Fold], store: EmbedStore) -> _Set:
     test = data.join([fold.test for fold in folds])
     ours = [_p_good(_learned(fold.train, store), fold.test, store) for fold in folds]
     others = {
-        baseline: Measured(np.concatenate([metrics.ranks(order(fold.test.texts)) / len(fold.test) for fold in folds]))
+        baseline: Measured(np.concatenate([_within(order(fold.test.texts)) for fold in folds]))
         for baseline, order in BASELINES.items()
     }
     return _Set(name, test, {_OURS: _pooled(ours), **others})
@@ -123,8 +123,13 @@ def _p_good(blend: Blend, test: Examples, store: EmbedStore) -> Floats:
 
 def _pooled(folds: Sequence[Floats]) -> Measured:
     """Scores of separately trained folds side by side: each as its rank within its fold, for their scales differ."""
-    gains = [metrics.ranks(p_good[:, 1] - p_good[:, 0]) / len(p_good) for p_good in folds]
+    gains = [_within(p_good[:, 1] - p_good[:, 0]) for p_good in folds]
     return Measured(np.concatenate(gains), np.concatenate(folds))
+
+
+def _within(score: Floats) -> Floats:
+    """Each as its rank's middle among these: 0.5 in a fold of any size where all are alike."""
+    return (metrics.ranks(score) - 0.5) / len(score)
 
 
 def _transfer(source: Examples, target: Examples) -> Fold:

@@ -11,9 +11,10 @@ from classifiers.embedding.store import Progress
 from classifiers.heads.inputs import Floats, Inputs
 from classifiers.measuring import metrics
 from classifiers.measuring.baselines import BASELINES
-from classifiers.measuring.curves import Curves, curves
-from classifiers.measuring.report import Cell, Report
-from classifiers.measuring.routed import Interval, Router, constant, interval, resampled, routed
+from classifiers.measuring.curves import Curves, curves, gapless
+from classifiers.measuring.ece_interval import ece_interval
+from classifiers.measuring.report import Cell, Report, shown
+from classifiers.measuring.routed import Interval, Router, constant, resampled, routed
 from classifiers.measuring.score import as_served, gain, known_inputs, store_of
 from classifiers.measuring.tiered import Tiered, gains_of, measure_tiered
 from classifiers.outcomes.own import Outcomes, OutcomesRefused, first_and_last, read_outcomes
@@ -33,7 +34,7 @@ _LEGEND = (
 class Chances(msgspec.Struct, frozen=True, kw_only=True):
     """How far the chances of one model can be believed: 15 bins of equal mass; mean squared error; mean of both.
 
-    The noise of a resample adds to its ECE, so that the interval of a small one may begin above it.
+    An ECE has the noise of its bins in it: what is true begins where `ece_95` does, at zero where noise alone comes to as much.
     """
 
     ece: float
@@ -63,7 +64,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     def report(self) -> Report:
         """As a table for reading."""
         notes = [
-            f"P({model}): ECE {found.ece:.3f} ({found.ece_95[0]:.3f}–{found.ece_95[1]:.3f}), Brier {found.brier:.3f}, "
+            f"P({model}): ECE {found.ece:.3f} ({shown(found.ece_95)}), Brier {found.brier:.3f}, "
             f"predicted {found.predicted:.3f}, observed {found.observed:.3f}"
             for model, found in self.chances.items()
         ]
@@ -71,6 +72,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         promised = f"{self.familiar_level:.1%} of prompts like those of training are promised one"
         notes.append(f"an estimate for {self.coverage:.1%} of {self.prompts} prompts; {promised}")
         notes += [_told(self.quick)] if self.quick else []
+        notes += filter(None, [gapless(self.curves)])
         rows = tuple((name, *_cells(router)) for name, router in self.routers.items())
         return Report(title=f"artefact {self.artefact}", columns=COLUMNS, rows=rows, notes=tuple(notes))
 
@@ -113,19 +115,12 @@ def measure(
 
 
 def qualities_of(outcomes: Outcomes, models: Sequence[str], data: Path) -> Floats:
-    """The outcomes of these models, [n, models]. Raises OutcomesRefused where one is missing or nothing is to be gained."""
+    """The outcomes of these models, [n, models]. Raises OutcomesRefused where one is missing."""
     if missing := [model for model in models if model not in outcomes.models]:
         raise OutcomesRefused(f"{data}:1 lacks the column '{missing[0]}_correct', a model that the artefact knows")
     if not len(outcomes):
         raise OutcomesRefused(f"{data} holds no prompts")
-    quality = outcomes.quality[:, [outcomes.models.index(model) for model in models]]
-    first, last = first_and_last(models)
-    if quality[:, last].mean() <= quality[:, first].mean():
-        raise OutcomesRefused(
-            f"{data}: on average {models[last]} is not better than {models[first]} "
-            f"({quality[:, last].mean():.3f} against {quality[:, first].mean():.3f}), so there is nothing to route for"
-        )
-    return quality
+    return outcomes.quality[:, [outcomes.models.index(model) for model in models]]
 
 
 def _known(orders: Mapping[str, Floats | None]) -> Mapping[str, Floats]:
@@ -133,12 +128,12 @@ def _known(orders: Mapping[str, Floats | None]) -> Mapping[str, Floats]:
 
 
 def _chances(p_good: Floats, quality: Floats, draws: Sequence[metrics.Rows]) -> Chances:
-    drawn = [(p_good[rows], quality[rows]) for rows in draws]
+    brier = metrics.brier(p_good, quality)
     return Chances(
         ece=metrics.ece(p_good, quality),
-        ece_95=interval([metrics.ece(*one) for one in drawn]),
-        brier=metrics.brier(p_good, quality),
-        brier_95=interval([metrics.brier(*one) for one in drawn]),
+        ece_95=ece_interval(p_good, quality),
+        brier=brier,
+        brier_95=metrics.interval([metrics.brier(p_good[rows], quality[rows]) for rows in draws], brier),
         predicted=float(p_good.mean()),
         observed=float(quality.mean()),
     )
@@ -155,8 +150,9 @@ def _quick(
 
 
 def _told(quick: Tiered) -> str:
+    loss = "" if quick.apgr_loss is None else f"APGR loss {quick.apgr_loss:+.4f}, "
     return (
-        f"quick stage: answers {quick.share_quick:.1%} of prompts, APGR loss {quick.apgr_loss:+.4f}, {quick.moved:.2%} of "
+        f"quick stage: answers {quick.share_quick:.1%} of prompts, {loss}{quick.moved:.2%} of "
         f"decisions differ; the full gain lies in its interval for {quick.inside:.1%} ({quick.level:.0%} promised)"
     )
 

@@ -4,6 +4,7 @@ Notation: q_small, q_large are the qualities of the two models on each prompt, g
 the large model in the order of their score, highest first; equal scores share their gain evenly.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
+
+BINS = 15
+LEAST_GAP = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,11 @@ def deferral_curve(score: Floats, q_small: Floats, q_large: Floats) -> Curve:
     gained = np.cumsum((q_large - q_small)[order])[ends] / len(score)
     share = np.append(0.0, (ends + 1) / len(score))
     return Curve(share, q_small.mean() + np.append(0.0, gained))
+
+
+def has_gap(q_small: Floats, q_large: Floats) -> bool:
+    """Whether the large model is better on average, by more than sums of fractions are off."""
+    return bool(q_large.mean() - q_small.mean() > LEAST_GAP)
 
 
 def apgr(score: Floats, q_small: Floats, q_large: Floats) -> float:
@@ -120,12 +129,15 @@ def ranks_within(score: Floats, group: Rows) -> Floats:
     return found
 
 
-def ece(probability: Floats, outcome: Floats, bins: int = 15) -> float:
+def ece(probability: Floats, outcome: Floats, bins: int = BINS) -> float:
     """Expected calibration error over bins of equal mass: mean |predicted - observed|, weighted by bin size."""
-    order = np.argsort(probability, kind="stable")
-    parts = [part for part in np.array_split(order, bins) if len(part)]
-    gaps = (len(part) * abs(probability[part].mean() - outcome[part].mean()) for part in parts)
+    gaps = (len(part) * abs(probability[part].mean() - outcome[part].mean()) for part in even_bins(probability, bins))
     return float(sum(gaps) / len(probability))
+
+
+def even_bins(probability: Floats, count: int) -> list[Rows]:
+    """Positions by chance, lowest first, as many in each bin; none is empty."""
+    return [part for part in np.array_split(np.argsort(probability, kind="stable"), count) if len(part)]
 
 
 def brier(probability: Floats, outcome: Floats) -> float:
@@ -140,20 +152,27 @@ def log_loss(probability: Floats, outcome: Floats) -> float:
 
 
 def apgr_interval(score: Floats, q_small: Floats, q_large: Floats, resamples: int, seed: int) -> tuple[float, float]:
-    """95 % percentile bootstrap over prompts of `apgr`; (nan, nan) without resamples."""
+    """95 % percentile bootstrap over prompts of `apgr`, as far as the value; (nan, nan) without resamples."""
     draw, values, n = np.random.default_rng(seed), [], len(score)
     for _ in range(resamples):
         rows = draw.integers(0, n, n)
-        if q_large[rows].mean() > q_small[rows].mean():
+        if has_gap(q_small[rows], q_large[rows]):
             values.append(apgr(score[rows], q_small[rows], q_large[rows]))
+    return interval(values, apgr(score, q_small, q_large))
+
+
+def interval(values: Sequence[float], told: float) -> tuple[float, float]:
+    """95 % percentile interval, as far as `told`, which few or lopsided draws may lie beside; (nan, nan) of nothing. Infinite
+    values are not read between."""
     if not values:
         return float("nan"), float("nan")
-    low, high = np.percentile(values, [2.5, 97.5])
-    return float(low), float(high)
+    finite = bool(np.isfinite(values).all())
+    low, high = np.percentile(values, [2.5, 97.5], method="linear" if finite else "inverted_cdf")
+    return min(float(low), told), max(float(high), told)
 
 
 def _gap(q_small: Floats, q_large: Floats) -> float:
     gap = float(q_large.mean() - q_small.mean())
-    if gap <= 0:
+    if gap <= LEAST_GAP:
         raise ValueError(f"the large model is not better on average ({q_large.mean():.4f} <= {q_small.mean():.4f})")
     return gap

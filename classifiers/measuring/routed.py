@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from classifiers.measuring import metrics
-from classifiers.measuring.metrics import Floats, Rows
+from classifiers.measuring.metrics import Floats, Rows, has_gap, interval
 
 SHARES = (0.2, 0.4, 0.6)
 QUALITIES = (0.95, 0.98)
@@ -18,7 +18,8 @@ _Spans = Mapping[str, Mapping[str, Interval]]
 
 
 class Router(msgspec.Struct, frozen=True, kw_only=True):
-    """How one order of the prompts routes. Intervals: 95 % percentile bootstrap over prompts.
+    """How one order of the prompts routes. Intervals: 95 % percentile bootstrap over prompts, as far as the value inside.
+    `apgr` and `cpt` are None where the large model is no better on average, and intervals pass over draws in which it is not.
 
     `auc` is P(a prompt on which the large model gains is ranked above one on which it doesn't).
     `quality_at` maps a share of large calls to mean quality; `share_for` a part of the large model's quality to the
@@ -40,13 +41,13 @@ class Router(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def routed(order: Floats, small: Floats, large: Floats, draws: Sequence[Rows]) -> Router:
-    """Prompts go to the large model in this order [n], highest first; draws in which it is no better are passed over."""
-    return _router(lambda rows: _ordered(order[rows], small[rows], large[rows]), small, large, draws)
+    """Prompts go to the large model in this order [n], highest first."""
+    return _router(lambda rows: _ordered(order[rows], small[rows], large[rows]), small, draws)
 
 
 def constant(share: float, small: Floats, large: Floats, draws: Sequence[Rows]) -> Router:
     """All prompts go to the large model (`share` 1) or none (0)."""
-    return _router(lambda rows: _constant(share, small[rows], large[rows]), small, large, draws)
+    return _router(lambda rows: _constant(share, small[rows], large[rows]), small, draws)
 
 
 def resampled(size: int, resamples: int) -> list[Rows]:
@@ -55,19 +56,12 @@ def resampled(size: int, resamples: int) -> list[Rows]:
     return [draw.integers(0, size, size) for _ in range(resamples)]
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """95 % percentile interval, (nan, nan) of nothing; infinite values are not read between."""
-    if not values:
-        return float("nan"), float("nan")
-    finite = bool(np.isfinite(values).all())
-    low, high = np.percentile(values, [2.5, 97.5], method="linear" if finite else "inverted_cdf")
-    return float(low), float(high)
-
-
-def _router(of: Callable[[Rows], _Values], small: Floats, large: Floats, draws: Sequence[Rows]) -> Router:
-    values = of(np.arange(len(small)))
-    drawn = [of(rows) for rows in draws if large[rows].mean() > small[rows].mean()]
-    spans = {kind: {at: interval([one[kind][at] for one in drawn]) for at in found} for kind, found in values.items()}
+def _router(of: Callable[[Rows], _Values], small: Floats, draws: Sequence[Rows]) -> Router:
+    values, drawn = of(np.arange(len(small))), [of(rows) for rows in draws]
+    spans = {
+        kind: {at: interval([one[kind][at] for one in drawn if at in one[kind]], told) for at, told in found.items()}
+        for kind, found in values.items()
+    }
     return _told(values, spans)
 
 
@@ -89,15 +83,15 @@ def _ordered(order: Floats, small: Floats, large: Floats) -> _Values:
     curve = metrics.deferral_curve(order, small, large)
     shares = {part: metrics.share_for(part * float(large.mean()), curve) for part in QUALITIES}
     return {
-        "alone": {
-            "apgr": metrics.apgr_of(curve),
-            "cpt50": metrics.cpt_of(curve, 0.5),
-            "cpt80": metrics.cpt_of(curve, 0.8),
-            "auc": metrics.auc(order, large > small),
-        },
+        "alone": {**(_of_the_gap(curve) if has_gap(small, large) else {}), "auc": metrics.auc(order, large > small)},
         "quality_at": {f"{share:g}": float(np.interp(share, curve.share, curve.quality)) for share in SHARES},
         "share_for": {f"{part:g}": np.inf if share is None else share for part, share in shares.items()},
     }
+
+
+def _of_the_gap(curve: metrics.Curve) -> Mapping[str, float]:
+    cpt = {f"cpt{part}": metrics.cpt_of(curve, part / 100) for part in (50, 80)}
+    return {"apgr": metrics.apgr_of(curve), **cpt}
 
 
 def _constant(share: float, small: Floats, large: Floats) -> _Values:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from classifiers.heads.blend import Blend
 from classifiers.heads.inputs import Floats, Inputs
+from classifiers.measuring.metrics import has_gap
 from classifiers.outcomes.own import first_and_last
 from classifiers.stages import LEVEL, Stages
 
@@ -18,12 +19,13 @@ _LINES = np.arange(1, 20) / 20
 class Tiered(msgspec.Struct, frozen=True, kw_only=True):
     """Over lines that send 5, 10 … 95 % of prompts to the large model, on average.
 
-    `share_quick`: prompts that are not embedded. `apgr_loss`: what the encoder for all has more; below zero where less.
+    `share_quick`: prompts that are not embedded. `apgr_loss`: what the encoder for all has more; below zero where less,
+    None where the large model is no better on average.
     `moved`: decisions that differ. `inside`: prompts whose full gain lies in the quick interval, where `level` was promised.
     """
 
     share_quick: float
-    apgr_loss: float
+    apgr_loss: float | None
     moved: float
     inside: float
     level: float = LEVEL
@@ -46,14 +48,14 @@ def gains_of(blend: Blend, stages: Stages, static: Inputs, full: Floats, models:
 
 
 def measure_tiered(gains: Gains, small: Floats, large: Floats) -> Tiered:
-    """On prompts with these outcomes, 0..1, of which the large model's are better on average."""
+    """On prompts with these outcomes, 0..1."""
     lines = np.quantile(gains.full, 1 - _LINES)
     clear = np.stack([(gains.low > line) | (gains.high <= line) for line in lines])
     whole = np.stack([gains.full > line for line in lines])
     mixed = np.where(clear, np.stack([gains.likely > line for line in lines]), whole)
     return Tiered(
         share_quick=float(clear.mean()),
-        apgr_loss=_recovered(whole, small, large) - _recovered(mixed, small, large),
+        apgr_loss=_recovered(whole, small, large) - _recovered(mixed, small, large) if has_gap(small, large) else None,
         moved=float((mixed != whole).mean()),
         inside=float(((gains.low <= gains.full) & (gains.full <= gains.high)).mean()),
     )

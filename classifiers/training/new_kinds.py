@@ -31,7 +31,7 @@ def on_new_kinds(inputs: Inputs, targets: Targets, length: Floats, pair: tuple[i
     where the large model is no better. Rows come in an order without meaning."""
     rows = np.arange(min(len(inputs), _MOST_ROWS))
     quality = targets.quality[rows][:, list(pair)]
-    if len(rows) < FROM_ROWS or quality[:, 1].mean() <= quality[:, 0].mean():
+    if len(rows) < FROM_ROWS or not metrics.has_gap(quality[:, 0], quality[:, 1]):
         return None
     ours = np.zeros(len(rows))
     kinds = _kinds(inputs.vectors[rows])

@@ -114,7 +114,7 @@ def _quick_metrics(learned: Learned, held: Examples, read: Beside, p_good: Float
         gains_of(learned.blend, learned.stages, read.static, p_good, PAIR), held.q_small, held.q_large
     )
     told = {"share": found.share_quick, "apgr_loss": found.apgr_loss, "moved": found.moved, "inside": found.inside}
-    quick = {f"quick_{name}": round(value, 4) for name, value in told.items()}
+    quick = {f"quick_{name}": round(value, 4) for name, value in told.items() if value is not None}
     odd = learned.stages.odd
     if odd is None or read.spelled is None:
         return quick
