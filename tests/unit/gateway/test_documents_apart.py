@@ -185,7 +185,8 @@ def test_thoughts_that_are_sealed_count_nothing() -> None:
 
 @pytest.mark.parametrize(
     "file",
-    [{}, {"file_id": "f"}, {"file_data": "no URL"}, {"file_data": "data:text/plain;base64,a"}, {"file_data": 1}, "f", None,
+    [{}, {"file_id": "f"}, {"file_data": "no URL"}, {"file_data": "data:text/plain;base64,a"},
+     {"file_data": "data:text/plain;base64,é"}, {"file_data": 1}, "f", None,
      {"file_data": data_url("%PDF-1.4", "application/pdf")}],
 )  # fmt: skip
 def test_a_file_that_is_no_text_is_its_servers_to_judge(file: object) -> None:
