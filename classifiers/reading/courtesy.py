@@ -25,7 +25,7 @@ from classifiers.reading.manners import (
 )
 from classifiers.reading.openers import DETERMINES, HOW, MANNER, MINE, ORDERS, QUESTION, STANDS_FOR, WORD, YOURS
 from classifiers.reading.options import offers
-from classifiers.reading.words import ADDRESS, APPEAL, PLAIN
+from classifiers.reading.words import ADDRESS, PLAIN
 
 _PIECE = re.compile(r"\S+")
 _GAP = re.compile(r"\s*")
@@ -43,7 +43,7 @@ _CLAUSE = re.compile(
 )
 _CLAUSE_OF_IT = re.compile(r"(?:with|and|as|by|in|at|for|or|but|to|from|under|using|including|plus)\b", re.IGNORECASE)
 _NEEDS = frozenset(("need", "want", "would", "like"))
-_NO_VERBS = PLAIN | ADDRESS | APPEAL | MANNER
+_NO_VERBS = PLAIN | ADDRESS | MANNER
 _FEWEST_WORDS = 4  # who says less, and asks nothing, chats
 _GREETING_WORDS = 4  # who is more polite than this in front has a matter
 _MERE = frozenset[Kind](("greets", "thanks"))
@@ -207,7 +207,7 @@ def _is_whole(left: str) -> bool:
     words = WORD.findall(_ends_of(left))
     if not MATERIAL.isdisjoint(words) and _is_of_another_text(left, words):
         return False
-    return _asks(left) or (len(words) >= _FEWEST_WORDS and MINE.isdisjoint(words))
+    return asks(left) or (len(words) >= _FEWEST_WORDS and MINE.isdisjoint(words))
 
 
 def _is_of_another_text(left: str, words: Sequence[str]) -> bool:
@@ -224,7 +224,8 @@ def _asks_plainly(left: str) -> bool:
     return offers(left) or ("?" in left and YOURS.isdisjoint(WORD.findall(_ends_of(left))))
 
 
-def _asks(left: str) -> bool:
+def asks(left: str) -> bool:
+    """A question, an order, a need, or options."""
     return "?" in left or offers(left) or any(_orders(*clause) for clause in _CLAUSE.findall(_ends_of(left)))
 
 

@@ -16,9 +16,11 @@ from classifiers.reading.apart import open_apart
 from classifiers.reading.appeals import without_appeals
 from classifiers.reading.asides import may_have_aside, without_middle, without_opening
 from classifiers.reading.clauses import clause, may_have_clause
+from classifiers.reading.courtesy import asks
 from classifiers.reading.lexicon import GROUPS
 from classifiers.reading.openers import (
     DETERMINES,
+    FORM,
     HOW,
     MANNER,
     MINE,
@@ -55,10 +57,15 @@ def readings(turn: str) -> tuple[str, ...]:
     """What the turn asks, without appeals; and its core, without what was put behind or before it, where that is something
     else. Of a greeting that was cut off as an appeal, and a demand behind it, the greeting is a reading too."""
     asked = without_appeals(turn)
-    whole = asked if asked == turn else core(turn)
+    whole = asked if asked == turn or _has_a_matter(asked) else core(turn)
     inside = amid(turn)
     least = open_apart().without(alone(asked if inside == turn else without_appeals(inside)))
     return tuple(dict.fromkeys((asked, least, whole if _only_greets(whole) else asked)))
+
+
+def _has_a_matter(asked: str) -> bool:
+    """It asks or orders something that is no form of an answer: who greets before that came for it."""
+    return asks(asked) and FORM.isdisjoint(WORD.findall(asked[:_MOST_CHARS].lower()))
 
 
 def alone(asked: str) -> str:

@@ -11,6 +11,7 @@ from classifiers.features.text import cut
 from classifiers.outcomes import pool
 from classifiers.reading.appeals import without_appeals
 from classifiers.reading.courtesy import without_courtesy
+from classifiers.reading.readings import readings
 
 PROMPTS = (
     "What is the capital of Norway?",
@@ -79,6 +80,7 @@ def test_courtesy_at_both_ends_moves_nothing_that_is_computed(prompt: str, first
 
     assert cut(polite) == cut(prompt)
     assert lexical(polite).tobytes() == lexical(prompt).tobytes()
+    assert {cut(text) for text in readings(polite)} == {cut(text) for text in readings(prompt)}
 
 
 @given(before, behind)
