@@ -82,7 +82,7 @@ class ChatEndpoint:
             finally:
                 gateway.door.leave()
         except Left:
-            books.client_left()
+            books.client_left(begun=client.begun)
         except RouterError as error:
             await self._refuse(visit, error)
         except asyncio.CancelledError:

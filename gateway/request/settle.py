@@ -192,10 +192,13 @@ class Books(msgspec.Struct):
             self.answered_by = None
         self.end = "error" if self.attempts or error.status >= 500 else "rejected"
 
-    def client_left(self) -> None:
+    def client_left(self, *, begun: bool) -> None:
+        """`begun`: as in `failed`."""
         self.end, self.error_code = "cancelled", "client_left"
+        if not begun:
+            self.status = 499
         if self.ttft_ms is None:
-            self.status, self.answered_by = 499, None
+            self.answered_by = None
 
     def close(self) -> Settlement:
         """What only some requests have is put beside what all have: to name all of it each time takes twice as long."""

@@ -74,3 +74,4 @@ class Body(msgspec.Struct):
     parallel_tool_calls: Any = None
     response_format: dict[str, Any] | None = None
     reasoning_effort: Any = None
+    thinking: Any = None

@@ -87,7 +87,8 @@ def _one_limit(fields: dict[str, msgspec.Raw], limit: int, habits: Habits) -> No
 def _tell_thinking(fields: dict[str, msgspec.Raw], thinking: Thinking, heeds: Heeds) -> None:
     if heeds == "nothing":
         fields.pop(EFFORT, None)
-    elif heeds == "all" and thinking.tokens and not thinking.effort:
+        fields.pop("thinking", None)
+    elif heeds == "all" and thinking.tokens and not thinking.effort and "thinking" not in fields:
         fields[EFFORT] = as_json(effort_of(thinking.tokens))
 
 

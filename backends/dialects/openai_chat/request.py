@@ -50,7 +50,9 @@ def read_chat(raw: bytes) -> ChatRequest:
         tool_choice="auto" if body.tool_choice is None else _tool_choice(body.tool_choice),
         parallel_tool_calls=body.parallel_tool_calls is not False,
         response_format=None if body.response_format is None else _response_format(body.response_format),
-        thinking=None if body.reasoning_effort is None else _thinking(body.reasoning_effort),
+        thinking=None
+        if body.reasoning_effort is body.thinking is None
+        else _thinking(body.reasoning_effort, body.thinking),
     )
 
 
@@ -139,9 +141,19 @@ def _response_format(value: dict[str, Any]) -> Mapping[str, Any]:
     return value
 
 
-def _thinking(effort: object) -> Thinking:
-    """What is no word is the upstream's to judge."""
-    return Thinking(effort=effort if isinstance(effort, str) else "other")
+def _thinking(effort: object, asked: object) -> Thinking | None:
+    """By the word, or as this dialect's clients ask servers that think: `thinking: {type: enabled}`, perhaps with a budget.
+    What is neither is the upstream's to judge."""
+    if effort is not None:
+        return Thinking(effort=effort if isinstance(effort, str) else "other", tokens=_budget(asked))
+    if not isinstance(asked, dict) or asked.get("type") != "enabled":
+        return None
+    return Thinking(effort="" if _budget(asked) else "other", tokens=_budget(asked))
+
+
+def _budget(asked: object) -> int:
+    budget = asked.get("budget_tokens") if isinstance(asked, dict) and asked.get("type") == "enabled" else 0
+    return budget if type(budget) is int and budget > 0 else 0
 
 
 def _sampling(body: Body) -> Sampling:

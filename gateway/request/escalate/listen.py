@@ -84,13 +84,13 @@ def wanted_of(request: ChatRequest) -> Wanted:
     """The form that the request asks of its answer."""
     form = request.response_format or {}
     schema = (form.get("json_schema") or {}).get("schema") if form.get("type") == "json_schema" else None
-    functions = [tool.get("function") or {} for tool in request.tools]
+    functions = [function for tool in request.tools if isinstance(function := tool.get("function"), dict)]
     asked = [message.text for message in request.messages if message.role == "user" and message.text]
     return Wanted(
         question=asked[-1] if asked else "",
         json=form.get("type") in ("json_object", "json_schema"),
         schema=schema if isinstance(schema, dict) else None,
-        tools={function["name"]: function.get("parameters") or {} for function in functions if function.get("name")},
+        tools={name: f.get("parameters") or {} for f in functions if isinstance(name := f.get("name"), str) and name},
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Collection
 from opentelemetry.trace import TraceState
 
 from gateway.request.settlement import Settlement
-from gateway.telemetry.outcome import outcome
 from gateway.telemetry.traces.context import with_threshold
 from gateway.telemetry.words import Kept
 from policies.decision import Decision
@@ -46,7 +45,7 @@ def written(threshold: int) -> str:
 
 def is_our_error(settlement: Settlement) -> bool:
     """A server span is in error when the server failed, not when the client asked badly (HTTP conventions)."""
-    return settlement.status >= 500 or (settlement.end == "error" and outcome(settlement) == "cut")
+    return settlement.status >= 500 or (settlement.end == "error" and settlement.status < 400)
 
 
 class Sampling:
@@ -70,7 +69,8 @@ class Sampling:
         but a client that asks badly can have no trace kept by that. `taken`: the share has it, or where it was `called` its
         caller."""
         decision = settlement.decision
-        well = WELL if settlement.status < 400 else OF_THE_CLIENT
+        is_heard = settlement.ttft_ms is not None or settlement.end != "error"
+        well = WELL if settlement.status < 400 and is_heard else OF_THE_CLIENT
         is_wrong = settlement.status >= 500 or settlement.end == "error"
         if (is_wrong and is_our_error(settlement)) or not well.issuperset(ends):
             return "failed"

@@ -219,13 +219,16 @@ def test_books_of_a_refusal_of_a_cut_and_of_a_client_that_left() -> None:
     refused.failed(Unauthorised("x"), begun=False)
     cut.spoke(cut.began_at + 0.25)
     cut.failed(Busy("x"), begun=True)
-    left.client_left()
+    left.client_left(begun=False)
     late.spoke(late.began_at)
-    late.client_left()
+    late.client_left(begun=True)
+    held = Books("5", "openai_chat", answered_by=asked)
+    held.client_left(begun=True)
 
     assert (refused.close().status, refused.close().end) == (401, "rejected")
     assert (cut.close().status, cut.close().end) == (200, "error")
     assert cut.close().ttft_ms == pytest.approx(250)
     assert (left.close().status, left.close().end) == (499, "cancelled")
     assert (late.close().status, late.close().end) == (200, "cancelled")
-    assert [books.close().answered_by for books in (refused, cut, left, late)] == [None, asked, None, asked]
+    assert (held.close().status, held.close().end) == (200, "cancelled"), "its head was out, with a sign of life"
+    assert [books.close().answered_by for books in (refused, cut, left, late, held)] == [None, asked, None, asked, None]

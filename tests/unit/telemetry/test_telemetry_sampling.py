@@ -37,6 +37,7 @@ def tried(*variants, unit="u"):
         ({"called": True}, None),
         ({"status": 502, "end": "error"}, "failed"),
         ({"end": "error"}, "failed"),
+        ({"end": "error", "ttft_ms": None, "ends": ("cancelled",)}, "failed"),
         ({"ends": ("connect_failed", "")}, "failed"),
         ({"ends": ("rejected", "")}, "failed"),
         ({"status": 400, "end": "error", "ttft_ms": None, "ends": ("rejected",)}, None),
