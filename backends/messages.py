@@ -16,7 +16,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
     `audio` counts parts of sound, `files` parts of any other kind that is not text, `tokens` what came as ids of tokens,
     which are `token_ids` where a model here may have to read them, or sealed for a server's eyes alone. `documents` joins
-    texts that came to be read and are not what is said: the prompt is longer by them, and asks nothing else.
+    texts that came to be read and are not what is said: the prompt is longer by them, and asks nothing else. `files_read` of
+    its files are among those.
     """
 
     role: Role
@@ -24,6 +25,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     images: int = 0
     audio: int = 0
     files: int = 0
+    files_read: int = 0
     documents: str = ""
     tokens: int = 0
     token_ids: tuple[int, ...] = ()

@@ -226,6 +226,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.may_move == "up" and any(route.choose is not None for route in self.routes)
 
     @cached_property
+    def draws_lines(self) -> bool:
+        """Whether lines follow the traffic, so that those of two processes differ."""
+        return any(route.choose is not None and route.choose.adapts for route in self.routes)
+
+    @cached_property
     def watches_agents(self) -> bool:
         """Whether it matters that an agent is stuck."""
         return any(plan.stuck_turns for plan in self.escalations.values())

@@ -110,9 +110,10 @@ def tools_of(request: ChatRequest) -> bytes:
 
 def _besides(turns: Sequence[Message]) -> tuple[bytes, int]:
     """Calls of tools as JSON, and the tokens of images and of what came as ids. A file has a page at least, which is shown as
-    an image; how many a PDF has, nobody here knows."""
+    an image; how many a PDF has, nobody here knows. One that was read is counted as what it says."""
     calls = [encode(turn.tool_calls) for turn in turns if turn.tool_calls]
-    return b"".join(calls), sum(turn.tokens + TOKENS_PER_IMAGE * (turn.images + turn.files) for turn in turns)
+    shown = sum(turn.images + turn.files - turn.files_read for turn in turns)
+    return b"".join(calls), sum(turn.tokens for turn in turns) + TOKENS_PER_IMAGE * shown
 
 
 def _kinds_of(request: ChatRequest, place: int, salt: bytes) -> Kinds:

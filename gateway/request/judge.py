@@ -130,7 +130,7 @@ def tells_tier(policy: Policy, judged: Judged) -> bool:
     may be there in the next turn."""
     facts, turn = judged.facts, judged.turn
     is_missed = bool(judged.estimate.abstains or facts.was_on)
-    return turn is not None and policy.keeps_tiers and (is_missed or turn.notes.is_shared)
+    return turn is not None and policy.keeps_tiers and (is_missed or (turn.notes.is_shared and policy.draws_lines))
 
 
 def turn_in(

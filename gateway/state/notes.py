@@ -47,6 +47,8 @@ class MemoryNotes:
 
     @property
     def may_hold_any(self) -> bool:
+        while self._notes and next(iter(self._notes.values()))[1] <= self._clock():
+            self._notes.popitem(last=False)
         return bool(self._notes)
 
     async def read(self, keys: Sequence[str]) -> str:

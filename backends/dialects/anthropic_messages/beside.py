@@ -33,7 +33,8 @@ class Beside:
             self.texts.append(value)
         elif isinstance(value, list):
             for part in value:
-                self.take(part)
+                if not isinstance(part, int | float):
+                    self.take(part)
         elif isinstance(value, dict):
             self._take_fields(value)
 

@@ -18,9 +18,9 @@ class _File(msgspec.Struct):
 _FILE = msgspec.json.Decoder(_File)
 
 
-def documents_in(parts: Iterable[Part]) -> str:
-    """The texts of files, as one."""
-    return "\n".join(text for part in parts if part.type == "file" and (text := text_in(part.file)))
+def documents_in(parts: Iterable[Part]) -> list[str]:
+    """The texts of files."""
+    return [text for part in parts if part.type == "file" and (text := text_in(part.file))]
 
 
 def text_in(file: msgspec.Raw) -> str:

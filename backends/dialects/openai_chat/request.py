@@ -81,13 +81,15 @@ def _message(turn: Turn, at: str) -> Message:
     images, audio = kinds.count("image_url"), kinds.count("input_audio")
     calls = enumerate(turn.tool_calls or ())
     older = ({"type": "function", "function": turn.function_call},) if turn.function_call else ()
+    read = documents_in(parts) if "file" in kinds else ()
     return Message(
         role="tool" if turn.role == "function" else turn.role,
         text=turn.content if isinstance(turn.content, str) else _joined(parts, f"{at}.content"),
         images=images,
         audio=audio,
         files=len(kinds) - images - audio - kinds.count("text") - kinds.count("refusal"),
-        documents=documents_in(parts) if "file" in kinds else "",
+        files_read=len(read),
+        documents="\n".join(read),
         tool_calls=(*older, *(_tool_call(call, f"{at}.tool_calls[{index}]") for index, call in calls)),
         tool_call_id=turn.tool_call_id or "",
         name=turn.name or "",

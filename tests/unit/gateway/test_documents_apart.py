@@ -110,6 +110,7 @@ def test_a_document_makes_the_prompt_longer_and_asks_nothing(kind: str) -> None:
     assert facts(short).prompt_tokens > facts(bare).prompt_tokens + len(SHORT) // 5
     assert facts(long).prompt_tokens > facts(short).prompt_tokens + (len(LONG) - len(SHORT)) // 5
     assert facts(long).prompt_tokens < len(LONG)
+    assert facts(short).prompt_tokens < facts(bare).prompt_tokens + len(SHORT) + 100, "a text is no page that is shown"
     assert facts(short).needs == ({"vision"} if kind in WITH_VISION else set())
     assert facts(short).user_turns == facts(bare).user_turns
 

@@ -36,12 +36,25 @@ CHOOSE = Choose(
 RULES = Policy(hash="", name="", models={}, routes=(Route(name="default", choose=CHOOSE),))
 
 
-def told(was_on: str, chosen: str, escalated_to: str = "", is_shared: bool = True, abstains: str = "") -> Past:
+FIXED = msgspec.structs.replace(
+    RULES, routes=(Route(name="default", choose=msgspec.structs.replace(CHOOSE, adapts=False)),)
+)
+
+
+def told(
+    was_on: str,
+    chosen: str,
+    *,
+    escalated_to: str = "",
+    is_shared: bool = True,
+    abstains: str = "",
+    rules: Policy = RULES,
+) -> Past:
     facts = Facts(was_on=was_on, escalated_to=escalated_to)
     decision = Decision(steps=(Call(chosen, "r"),), route="default", reason="", policy_hash="")
     notes = SharedMemory(lambda: 0.0) if is_shared else MemoryNotes(lambda: 0.0)
     turn = Turn(notes, (), "k", 60.0)
-    return past_of(RULES, Judged(facts, Estimate(abstains=abstains), decision, Snapshot(replicas={}), {}, 0, turn))
+    return past_of(rules, Judged(facts, Estimate(abstains=abstains), decision, Snapshot(replicas={}), {}, 0, turn))
 
 
 def test_the_next_turn_is_told_of_the_higher_of_where_the_conversation_was_and_is() -> None:
@@ -54,6 +67,8 @@ def test_the_next_turn_is_told_of_the_higher_of_where_the_conversation_was_and_i
     assert told("", "large", is_shared=False) == Past(), "the history tells"
     assert told("", "large", is_shared=False, abstains="late") == Past(was_on="large")
     assert told("large", "large", is_shared=False) == Past(was_on="large")
+    assert told("", "large", rules=FIXED) == Past(), "everybody's line"
+    assert told("", "large", rules=FIXED, abstains="late") == Past(was_on="large")
 
 
 class SharedMemory(MemoryNotes):
@@ -153,3 +168,13 @@ async def test_a_conversation_that_begins_looks_for_no_word_though_others_were_l
     assert world.notes.may_hold_any
     assert (await judge(live, chat_of((0.2,)), ANONYMOUS, {}, world)).turn is None
     assert (await judge(live, chat_of((0.2, 0.3)), ANONYMOUS, {}, world)).turn is not None
+
+
+async def test_words_that_are_too_old_are_not_looked_for() -> None:
+    now = [0.0]
+    notes = MemoryNotes(lambda: now[0])
+    notes.post("a", "large", 60.0)
+    assert notes.may_hold_any
+    now[0] = 61.0
+    assert not notes.may_hold_any
+    assert len(notes) == 0
