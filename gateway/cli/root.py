@@ -1,7 +1,9 @@
 """The command tree."""
 
+import os
+import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -66,5 +68,11 @@ def root(
 
 
 def main() -> None:
-    """Run the command that was asked for."""
+    """Run the command that was asked for. What is said goes nowhere where its output was closed (`2>&-`)."""
+    sys.stdout, sys.stderr = sys.stdout or nowhere(), sys.stderr or nowhere()
     app()
+
+
+def nowhere() -> TextIO:
+    """It stays open for as long as the process lives."""
+    return open(os.devnull, "w", encoding="utf-8")

@@ -153,6 +153,22 @@ async def test_a_process_that_gets_sigterm_ends_in_good_order(tmp_path: Path, un
     assert b"Traceback" not in told, told.decode()
 
 
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-"])
+async def test_a_gateway_whose_output_is_closed_serves(tmp_path: Path, unused_tcp_port: int, closed: str) -> None:
+    """As some daemons start others. Its logs go nowhere."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(one_model("http://127.0.0.1:9"))
+    serve = f"exec {sys.executable} -m gateway.cli serve {policy} --port {unused_tcp_port} {closed}"
+    process = await asyncio.create_subprocess_exec("sh", "-c", serve)
+    try:
+        await until_it_answers(unused_tcp_port)
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+
+
 async def ask_and_terminate(
     process: asyncio.subprocess.Process, upstream: FakeUpstream, port: int, go_on: asyncio.Event
 ) -> bytes:
