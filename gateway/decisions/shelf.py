@@ -69,4 +69,4 @@ def path_of(folder: Path, digest: str) -> Path:
 
 def policy_on(log: Path, digest: str) -> Policy:
     """The policy of this hash beside a log. Raises FileNotFoundError, and ValueError where it is not one that is read here."""
-    return restored(msgspec.json.decode(path_of(log / FOLDER, digest).read_bytes(), type=Kept))
+    return restored(msgspec.json.decode(path_of(log / FOLDER, digest).read_bytes(), type=Kept), digest)

@@ -129,7 +129,8 @@ def policy_of(own: Draft, of: Solved, base: Policy) -> Policy:
 
 
 def joined(base: Policy, experiments: tuple[Experiment, ...], arms: Mapping[str, Policy]) -> Policy:
-    """The file's policy with its experiments and their arms. All read the same headers, so that facts are those of any."""
+    """The file's policy with its experiments and their arms. All go by its hash, and read the same headers, so that facts are
+    those of any."""
     headers = base.headers_read.union(*[arm.headers_read for arm in arms.values()])
-    same = {name: msgspec.structs.replace(arm, headers_read=headers) for name, arm in arms.items()}
+    same = {name: msgspec.structs.replace(arm, hash=base.hash, headers_read=headers) for name, arm in arms.items()}
     return msgspec.structs.replace(base, headers_read=headers, experiments=experiments, arms=same)

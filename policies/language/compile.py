@@ -1,10 +1,13 @@
 """From the file's values to what deciding uses: the sections put together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+
+import msgspec
 
 from policies.catalogue import Model
 from policies.escalate.plan import Escalation
+from policies.escalate.prior import PRIOR
 from policies.language.meanings.budgets import compile_budgets
 from policies.language.meanings.conditions import headers_of
 from policies.language.meanings.resilience import compile_resilience
@@ -21,6 +24,12 @@ def text_hash(text: str) -> str:
     '4d4070c356bbdc42'
     """
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def policy_hash(digest: str, escalations: Iterable[Escalation]) -> str:
+    """The text's own `digest` where no weights are fitted: other weights under the same name are another policy."""
+    fitted = [plan.weights for plan in escalations if plan.weights != {"": PRIOR}]
+    return text_hash(digest + msgspec.json.encode(fitted, order="deterministic").decode()) if fitted else digest
 
 
 def compile_policy(

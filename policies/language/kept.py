@@ -36,8 +36,9 @@ def keep(policy: Policy, text: str) -> Kept:
     return Kept(text=text, name=policy.name, choices=choices, escalations=policy.escalations, arms=arms)
 
 
-def restored(kept: Kept) -> Policy:
-    """The policy that was kept. Raises ValueError where its text is none that is read here."""
+def restored(kept: Kept, digest: str = "") -> Policy:
+    """The policy that was kept by the hash `digest`, else by its text's. Raises ValueError where its text is none that is read
+    here."""
     found, problems = shape(Source.of(kept.name, kept.text), kept.text)
     if found is None or problems:
         raise ValueError("\n".join([problem.render() for problem in problems]))
@@ -47,7 +48,7 @@ def restored(kept: Kept) -> Policy:
         kept.choices,
         escalations=kept.escalations,
         name=kept.name,
-        digest=text_hash(kept.text),
+        digest=digest or text_hash(kept.text),
     )
     experiments = (*compile_experiments(found.file), *compile_rollouts(found.file))
     return joined(base, experiments, restored_arms(found, kept.arms, base, experiments))

@@ -1,12 +1,12 @@
 """load_policy(): text in, a policy or all of its problems out. Reads nothing itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 import msgspec
 
 from policies.language.arms import MOST, Arm, arms_of, in_arm, joined, rewritten, too_many
-from policies.language.compile import compile_policy, text_hash
+from policies.language.compile import compile_policy, policy_hash, text_hash
 from policies.language.draft import Draft, draft
 from policies.language.faults import nulls
 from policies.language.meanings.budgets import budget_meaning, budget_names
@@ -139,7 +139,15 @@ def _with_arms(found: Draft, policy: Policy, untested: tuple[str, ...], calibrat
             arms[arm.name] = own
         else:
             problems.extend(in_arm(found, arm, own))
-    return _refused(problems) if problems else Loaded(policy=joined(policy, experiments, arms), untested=untested)
+    if problems:
+        return _refused(problems)
+    return Loaded(policy=joined(_hashed(policy, arms), experiments, arms), untested=untested)
+
+
+def _hashed(policy: Policy, arms: Mapping[str, Policy]) -> Policy:
+    """By its weights as well, and by those of its variants."""
+    plans = [plan for each in (policy, *arms.values()) for plan in each.escalations.values()]
+    return msgspec.structs.replace(policy, hash=policy_hash(policy.hash, plans))
 
 
 def _arm(found: Draft, arm: Arm, policy: Policy, calibrate: Calibrate, weigh: Weigh) -> Policy | list[Problem]:

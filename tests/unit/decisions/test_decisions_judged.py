@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from gateway.decisions.answers import answers
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord, FeedbackRecord, Record
 from gateway.decisions.replay import policies_beside, replay
+from gateway.decisions.segments import segments_in
 from gateway.request.settlement import Settlement
 from policies.decision import Call
 from policies.escalate.plan import Weights
@@ -21,6 +23,8 @@ from policies.escalate.task import Task
 from policies.escalate.verdict import verdict_on
 from policies.escalate.weights_file import read_weights
 from policies.explain import held_back
+from policies.language.compile import text_hash
+from policies.language.kept import keep, restored
 from policies.language.load import load_policy
 from policies.policy import Policy
 
@@ -31,8 +35,8 @@ SMALL, LARGE = Call("small", "http://s0/v1"), Call("large", "http://l0/v1")
 EASY: dict[str, object] = {"requested": "auto", "needs": frozenset(), "prompt_tokens": 500, "prefix": ""}
 
 
-def loaded() -> Policy:
-    found = load_policy(WEIGHED, name="test.yaml", calibrate=lambda _: SAMPLE, weigh=lambda _: WEIGHTS)
+def loaded(weights: Mapping[str, Weights] = WEIGHTS, text: str = WEIGHED) -> Policy:
+    found = load_policy(text, name="test.yaml", calibrate=lambda _: SAMPLE, weigh=lambda _: weights)
     assert found.policy is not None, found.problems
     return found.policy
 
@@ -46,9 +50,9 @@ def came_to(policy: Policy, i: int, task: Task, measures: dict[str, float], p_go
     return settlement(i, judgement="kept", answered_by=SMALL, **told)
 
 
-async def written(folder: Path, count: int) -> None:
+async def written(folder: Path, count: int, weights: Mapping[str, Weights] = WEIGHTS) -> None:
     """Small answers right the more often the shorter they are; of other tasks the longer."""
-    policy, kept, dice = loaded(), keep_log(folder), random.Random(5)
+    policy, kept, dice = loaded(weights), keep_log(folder), random.Random(5)
     kept.log.policy_loaded(policy, WEIGHED)
     for i in range(count):
         task: Task = "number" if i % 2 else "code"
@@ -76,6 +80,50 @@ async def test_a_log_comes_to_the_same_chance_by_the_same_tasks_weights(tmp_path
     assert {record.decision.hold.weighed_as for record in held if record.decision.hold} == {"number", ""}
     assert {record.outcome.judgement for record in held} == {"kept", "escalated"}
     assert replay(records, policies_beside(tmp_path)).differ == ()
+
+
+async def test_a_log_over_which_weights_were_fitted_again_under_their_name_replays_all_the_same(tmp_path: Path) -> None:
+    await written(tmp_path, 60)
+    (first,) = segments_in(tmp_path)
+    first.rename(tmp_path / "19600101T000000.000000-000000.jsonl")
+    await written(tmp_path, 60, {"small": Weights(bias=-0.4, tasks={"code": SHORTER})})
+
+    found = replay(read_log(tmp_path), policies_beside(tmp_path))
+
+    assert (found.replayed, found.differ) == (120, ())
+
+
+async def test_a_log_of_before_whose_policy_lies_by_the_hash_of_its_text_replays(tmp_path: Path) -> None:
+    await written(tmp_path, 60)
+    digest, of_text = loaded().hash, text_hash(WEIGHED)
+    (segment,) = segments_in(tmp_path)
+    segment.write_bytes(segment.read_bytes().replace(digest.encode(), of_text.encode()))
+    (tmp_path / "policies" / f"{digest}.json").rename(tmp_path / "policies" / f"{of_text}.json")
+
+    found = replay(read_log(tmp_path), policies_beside(tmp_path))
+
+    assert (digest == of_text, found.replayed, found.differ) == (False, 60, ())
+
+
+TRIED = """
+experiments:
+  - name: weighing
+    on: default
+    unit: request
+    variants: {old: {weight: 50}, new: {weight: 50, set: {escalations.careful.weights: v.json}}}
+    measure: {primary: {metric: task_success, kind: binary, better: up, smallest_effect: 1pp}}
+"""
+
+
+def test_a_policy_goes_by_its_fitted_weights_and_those_of_its_variants_and_without_any_by_its_text() -> None:
+    text = TEXT + TRIED
+    fitted, again = loaded(text=text), loaded({"small": SHORTER}, text)
+
+    assert loaded(text=TEXT).hash == text_hash(TEXT)
+    assert len({text_hash(text), fitted.hash, again.hash}) == 3
+    assert [arm.hash for arm in fitted.arms.values()] == [fitted.hash]
+    kept = restored(keep(fitted, text), fitted.hash)
+    assert [kept.hash, *[arm.hash for arm in kept.arms.values()]] == [fitted.hash] * 2
 
 
 @pytest.mark.parametrize(
