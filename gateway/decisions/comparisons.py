@@ -103,10 +103,13 @@ def judged_share(policy: Policy, shadow: str, primary: str) -> float:
     return judges[0].of if judges and judges[0].model != primary else 0.0
 
 
-def chance_of(record: DecisionRecord, heard: Sequence[ShadowRecord], policy: Policy, *, unjudged: bool) -> float:
-    """With which any of these models' answers came to be heard of: by every shadow that could have drawn this request for one
-    of them, where it has a judge that drew it as well, and without one where `unjudged` ones are heard."""
-    primary, asked = heard[0].primary, {told.model for told in heard}
+def chance_of(
+    record: DecisionRecord, heard: Sequence[ShadowRecord], policy: Policy, asked: Collection[str], *, unjudged: bool
+) -> float:
+    """With which the answer of any of the models `asked` came to be heard of: by every shadow that could have drawn this
+    request for one of them, whether it did or not, where it has a judge that drew it as well, and without one where `unjudged`
+    ones are heard. `heard` are those that did."""
+    primary = heard[0].primary
     were = {told.shadow: told.probability for told in heard}
     drawn = {plan.name: plan.sample for plan in could_draw(policy, record, primary, asked)} | were
     told = {name: judged_share(policy, name, primary) or float(unjudged or name in were) for name in drawn}

@@ -1,7 +1,7 @@
 """What a log tells of one question: who answered it how well, and how rare it is that this is known."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gateway.decisions.comparisons import Chances, chance_of, said_of_both, said_of_shadow, standing
@@ -50,14 +50,12 @@ def question_of(
     answered = record.outcome.answered_by
     known = {label.model: label.quality for label in own}
     worth = None if answered is None else known.get(answered.model)
-    pairs = [
-        told
-        for told in standing(record, beside, policy)
-        if told.model not in known and are_two(heads.get(told.primary), heads.get(told.model), ladder)
-    ]
+    primary = None if answered is None else heads.get(answered.model)
+    others = {name for name, head in heads.items() if name not in known and are_two(primary, head, ladder)}
+    pairs = [told for told in standing(record, beside, policy) if told.model in others]
     heard = list(listen(pairs, worth, record.estimate.p_good, heads))
     says = said(heard)
-    chances = chances_of(record, heard, policy, rated=worth is not None)
+    chances = chances_of(record, heard, policy, others, rated=worth is not None)
     return Question(
         labels=[*own, *[Label(model, sum(each) / len(each), "shadow") for model, each in says.items()]],
         weight=inverse(record.probability * (1.0 if own or not heard else chances[heard[0].told.primary])),
@@ -95,13 +93,18 @@ def said(heard: Iterable[Heard]) -> dict[str, list[float]]:
     return found
 
 
-def chances_of(record: DecisionRecord, heard: Sequence[Heard], policy: Policy, *, rated: bool) -> dict[str, float]:
-    """By model, the chance that shadows would tell of its answer; the primary's is that of any. Where the answer is `rated`, or
-    comes to something, a shadow needs no judge."""
+def chances_of(
+    record: DecisionRecord, heard: Sequence[Heard], policy: Policy, others: Collection[str], *, rated: bool
+) -> dict[str, float]:
+    """By model, the chance that shadows would tell of its answer; the primary's is that of any, of whichever of the `others`.
+    Where the answer is `rated`, or comes to something, a shadow needs no judge."""
     unjudged = rated or any(one.told.comes_to for one in heard)
     models = {model for one in heard for model in (one.told.primary, one.told.model)}
     by = {model: [one.told for one in heard if model in (one.told.primary, one.told.model)] for model in models}
-    return {model: chance_of(record, told, policy, unjudged=unjudged) for model, told in by.items()}
+    return {
+        model: chance_of(record, told, policy, {model} if model in others else others, unjudged=unjudged)
+        for model, told in by.items()
+    }
 
 
 def inverse(chance: float) -> float:

@@ -1,14 +1,16 @@
 """What a log's shadows teach: of whom, how well, with which weight; and that no line of them is heard that says nothing."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
-from servers.decision_log_world import load, settlement
+from servers.decision_log_world import SAMPLE, settlement
 from typer.testing import CliRunner
 
 from classifiers.features.numbers import Numbers
@@ -22,6 +24,7 @@ from policies.decide import decide
 from policies.decision import Call
 from policies.estimates import Estimate
 from policies.facts import Facts
+from policies.language.load import load_policy
 from policies.policy import Policy
 from policies.shadows.agreed import right_if_other, right_if_same
 from policies.shadows.plan import Judge
@@ -49,6 +52,7 @@ shadows:
   - {name: of-rare, of: rare, to: small, sample: 10%, limits: {cost: $5/day}}
   - {name: of-often, of: often, to: small, sample: 100%, limits: {cost: $5/day}}
 """
+OF_THREE = msgspec.structs.replace(SAMPLE, p_good={**SAMPLE.p_good, "giant": tuple(0.6 + i / 500 for i in range(200))})
 P_GOOD = {"small": 0.3, "large": 0.9}
 CALLS = {"small": Call("small", "http://s/v1"), "large": Call("large", "http://l/v1")}
 EXACT, OTHER = {"exact": 0, "normalised": 0}, {"exact": 100, "normalised": 100}
@@ -56,7 +60,9 @@ EXACT, OTHER = {"exact": 0, "normalised": 0}, {"exact": 100, "normalised": 100}
 
 @cache
 def policy_of(text: str = MODELS + SHADOWS) -> Policy:
-    return load(text)
+    found = load_policy(text, name="test.yaml", calibrate=lambda _: OF_THREE)
+    assert found.policy is not None, found.problems
+    return found.policy
 
 
 def numbers(i: int) -> Numbers:
@@ -240,6 +246,35 @@ def test_kinds_of_which_one_in_ten_is_shadowed_count_as_much_as_those_of_which_a
     assert abs(alike(rows, weighs=True) - (0.2 + 0.9) / 2) < 0.05
     assert abs(alike(rows, weighs=False) - (0.2 + 0.9) / 2) > 0.2
     assert weight[1] / weight[0] == pytest.approx(1.0, abs=0.15)
+
+
+TWO_MODELS = """
+shadows:
+  - {name: a, of: often, to: small, sample: 10%, limits: {cost: $5/day}}
+  - {name: b, of: often, to: giant, sample: 20%, limits: {cost: $5/day}}
+"""
+
+
+@pytest.mark.parametrize("score", [None, 1.0])
+def test_over_all_ways_in_which_shadows_of_two_models_draw_a_question_counts_once_and_so_does_each_answer(
+    score: float | None,
+) -> None:
+    policy = policy_of(MODELS.replace("among: [small, large]", "among: [small, large, giant]") + TWO_MODELS)
+    record = decided(1)
+    shares = {plan.name: (plan.to, plan.sample) for plan in policy.shadows}
+    counts: Counter[str] = Counter()
+    for drawn in product((True, False), repeat=len(shares)):
+        chance, records = record.probability, [record, *([] if score is None else [rated(record, score)])]
+        for (name, (model, sample)), draws in zip(shares.items(), drawn, strict=True):
+            chance *= sample if draws else 1 - sample
+            if draws:
+                records.append(compared(record, name, model=model, probability=sample, comes_to="same"))
+        for row in taught(records, policy).rows:
+            counts["question"] += chance * row.weight
+            for head in row.quality:
+                counts[head] += chance * row.weights.get(head, row.weight)
+
+    assert counts == pytest.approx(dict.fromkeys(("question", "small", "large", "giant"), 1.0))
 
 
 NONSENSE: Sequence[dict[str, object]] = (
