@@ -10,8 +10,19 @@ from pathlib import Path
 def write_whole(contents: Mapping[Path, bytes]) -> None:
     """Writes all of these or none: whoever is stopped meanwhile leaves what stood there before, or what is new.
 
-    Folders are made. Raises OSError.
+    Folders are made, links stay links, and a device or a pipe is written to. Raises OSError.
     """
+    streams = {path: data for path, data in contents.items() if path.exists() and not (path.is_file() or path.is_dir())}
+    _write({_meant(path): data for path, data in contents.items() if path not in streams})
+    for path, data in streams.items():
+        path.write_bytes(data)
+
+
+def _meant(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _write(contents: Mapping[Path, bytes]) -> None:
     fresh = {path: path.with_name(f"{path.name}.{os.getpid()}.part") for path in contents}
     try:
         for path, part in fresh.items():

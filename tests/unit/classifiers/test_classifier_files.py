@@ -1,5 +1,6 @@
 """Files that are written whole: what was there stays, or what is new stands there, and nothing beside it."""
 
+import os
 from pathlib import Path, PosixPath
 
 import pytest
@@ -46,3 +47,29 @@ def test_a_ctrl_c_between_two_that_belong_together_lets_the_second_follow(tmp_pa
 
     assert [path.read_bytes() for path in (one, two)] == [b"new", b"new"]
     assert names(tmp_path) == {"a", "b"}
+
+
+def test_a_link_stays_one_and_what_it_names_is_new(tmp_path: Path):
+    link, versioned = tmp_path / "weights.json", tmp_path / "v2" / "weights.json"
+    versioned.parent.mkdir()
+    versioned.write_bytes(b"old")
+    link.symlink_to(versioned)
+
+    write_whole({link: b"new"})
+
+    assert link.is_symlink()
+    assert versioned.read_bytes() == b"new"
+    assert names(versioned.parent) == {"weights.json"}
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDWR)  # keeps it open, so that no side waits for the other
+
+    write_whole({pipe: b"new", tmp_path / "beside": b"too"})
+
+    assert pipe.is_fifo()
+    assert os.read(end, 16) == b"new"
+    os.close(end)
+    assert (tmp_path / "beside").read_bytes() == b"too"
