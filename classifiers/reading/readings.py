@@ -18,6 +18,7 @@ from classifiers.reading.asides import may_have_aside, without_middle, without_o
 from classifiers.reading.clauses import clause, may_have_clause
 from classifiers.reading.courtesy import asks
 from classifiers.reading.lexicon import GROUPS
+from classifiers.reading.manners import REGRETS
 from classifiers.reading.openers import (
     DETERMINES,
     FORM,
@@ -60,7 +61,9 @@ def readings(turn: str) -> tuple[str, ...]:
     whole = asked if asked == turn or _has_a_matter(asked) else core(turn)
     inside = amid(turn)
     least = open_apart().without(alone(asked if inside == turn else without_appeals(inside)))
-    return tuple(dict.fromkeys((asked, least, whole if _only_greets(whole) else asked)))
+    if _only_greets(least) and not MINE.isdisjoint(WORD.findall(asked.lower())):
+        least = asked  # who greets and goes on with what is the matter with "our" things
+    return tuple(dict.fromkeys((asked, least, whole if _is_hail(whole) else asked)))
 
 
 def _has_a_matter(asked: str) -> bool:
@@ -103,6 +106,11 @@ def core(asked: str) -> str:
     while _shorten(tokens):
         pass
     return _without_clause(asked if len(tokens) == many else tokens.text(0, len(tokens)))
+
+
+def _is_hail(text: str) -> bool:
+    """A greeting and no more; "sorry" alone is none, but what is left of a plea."""
+    return _only_greets(text) and not REGRETS.issuperset(WORD.findall(text.lower()))
 
 
 def _only_greets(text: str) -> bool:

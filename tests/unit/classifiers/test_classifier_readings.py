@@ -222,3 +222,16 @@ def test_options_are_counted_as_they_were_when_empty_lines_before_them_were_read
 @pytest.mark.parametrize("blank", ["", "  ", "\n\n", "\u00a0"])
 def test_a_turn_without_text_has_one_reading(blank: str) -> None:
     assert readings(blank) == (blank,)
+
+
+@pytest.mark.parametrize(
+    "task", ["Prove that the sum of the reciprocals of the primes diverges.", "Merge those intervals."]
+)
+@pytest.mark.parametrize("before", ["Sorry to bother you. ", "Sorry to bother you again. ", "Apologies. "])
+def test_regret_before_a_task_is_no_reading_of_its_own(before: str, task: str) -> None:
+    assert all(read.endswith(task) for read in readings(before + task))
+
+
+@pytest.mark.parametrize("ours", ["Hey! Our Kafka consumers rebalance every minute and nobody can say why, what now?"])
+def test_who_greets_and_tells_what_is_the_matter_is_read_whole(ours: str) -> None:
+    assert all("Kafka" in read for read in readings(ours))
