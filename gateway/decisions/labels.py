@@ -21,12 +21,14 @@ class Label(NamedTuple):
 
 
 def labels_of(record: DecisionRecord, worth: float | None) -> Iterator[Label]:
-    """What callers said goes before what signals said."""
-    outcome = record.outcome
-    if outcome.answered_by is not None:
-        if worth is not None:
-            yield Label(outcome.answered_by.model, worth, "feedback")
-        elif outcome.p_correct is not None and outcome.judgement != "escalated":
-            yield Label(outcome.answered_by.model, outcome.p_correct, "judgement")
-    if outcome.abandoned_by is not None and outcome.p_correct is not None:
-        yield Label(outcome.abandoned_by.model, outcome.p_correct, "judgement")
+    """One of each model at most. What callers said goes before what signals said, also where these spoke of an answer that was
+    given up and the same model was asked again."""
+    outcome, rated = record.outcome, None
+    if outcome.answered_by is not None and worth is not None:
+        rated = outcome.answered_by.model
+        yield Label(rated, worth, "feedback")
+    judged = outcome.abandoned_by
+    if judged is None and outcome.judgement != "escalated":
+        judged = outcome.answered_by
+    if judged is not None and judged.model != rated and outcome.p_correct is not None:
+        yield Label(judged.model, outcome.p_correct, "judgement")

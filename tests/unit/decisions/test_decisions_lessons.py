@@ -171,6 +171,12 @@ def recorded(**told: object) -> DecisionRecord:
     )  # fmt: skip
 
 
+AGAIN: dict[str, object] = {
+    "answered_by": SMALL, "judgement": "turned_back", "p_correct": 0.2, "abandoned_by": SMALL,
+}  # fmt: skip
+"""A part was given up, the larger model failed, and the same one was asked again."""
+
+
 @pytest.mark.parametrize(
     ("told", "worth", "labels"),
     [
@@ -189,6 +195,14 @@ def recorded(**told: object) -> DecisionRecord:
             None,
             [Label("small", 0.2, "judgement")],
         ),
+        (AGAIN, 1.0, [Label("small", 1.0, "feedback")]),
+        (AGAIN, None, [Label("small", 0.2, "judgement")]),
+        (
+            {**AGAIN, "answered_by": LARGE},
+            0.5,
+            [Label("large", 0.5, "feedback"), Label("small", 0.2, "judgement")],
+        ),
+        ({**AGAIN, "answered_by": LARGE}, None, [Label("small", 0.2, "judgement")]),
     ],
 )
 def test_what_callers_said_goes_before_what_signals_said(
