@@ -19,7 +19,7 @@ from classifiers.training.learn import FEWEST
 from policies.estimates import Ends
 
 LEFT_OUT = "decisions are left out, whose policy is not beside the log: copy its folder policies/ too"
-UNHEARD = "comparisons by shadows taught nothing: of prose nobody can tell without a judge"
+UNHEARD = "comparisons by shadows taught nothing: they failed, are of no decision here, or of prose that no judge saw"
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):

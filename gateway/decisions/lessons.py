@@ -37,11 +37,11 @@ def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: 
         ladder = tuple(ladder_of(arm, record))
         heads.update(dict.fromkeys(ladder))
         question = question_of(record, policy, ladder, told.get(key), shadows.pop(key, {}).values())
+        heard += question.heard
         if question.labels and record.numbers is None:
             numberless += 1
         elif question.labels:
             rows.append(lesson_of(record, question, arm))
-            heard += question.heard
             for label in question.labels:
                 counts[arm.models[label.model].head][label.source] += 1
     return Lessons(

@@ -14,7 +14,8 @@ from servers.decision_log_world import SAMPLE, settlement
 from typer.testing import CliRunner
 
 from classifiers.features.numbers import Numbers
-from classifiers.training.lessons import Lesson, Lessons
+from classifiers.outcomes.own import OutcomesRefused
+from classifiers.training.lessons import Lesson, Lessons, arrayed
 from gateway.cli import app
 from gateway.decisions.lessons import lessons
 from gateway.decisions.read import LogRefused, read_log
@@ -324,6 +325,28 @@ def test_a_line_that_is_there_twice_and_a_decision_that_is_there_twice_are_heard
 
     assert found.counts == {"large": {"shadow": 1}, "small": {"shadow": 1}}
     assert (len(found.rows), found.unheard) == (1, 0)
+
+
+@pytest.mark.parametrize("told", [{"differs": {**OTHER, "judge": 100}}, {"comes_to": "same"}])
+def test_a_comparison_that_says_something_is_not_said_to_teach_nothing_where_numbers_are_missing(told) -> None:
+    record = msgspec.structs.replace(decided(1), numbers=None)
+
+    found = taught([record, compared(record, **told)], policy_of())
+
+    assert (found.rows, found.numberless, found.unheard) == ([], 1, 0)
+    with pytest.raises(OutcomesRefused) as refused:
+        arrayed(found, ("small", "large"), "made-up")
+    assert "1 more have no numbers" in str(refused.value)
+    assert "shadows" not in str(refused.value)
+
+
+def test_a_failed_comparison_is_not_said_to_be_of_prose_alone() -> None:
+    record = decided(1)
+
+    found = taught([record, compared(record, failed="timeout")], policy_of())
+
+    with pytest.raises(OutcomesRefused, match="1 comparisons by shadows taught nothing: they failed"):
+        arrayed(found, ("small", "large"), "made-up")
 
 
 def test_several_shadows_of_one_question_say_their_mean_and_it_stays_one_question() -> None:
