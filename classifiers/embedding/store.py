@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from classifiers.embedding.encoder import Encoder, Vectors, encoder_name, find_encoder, identity_of, open_encoder
-from classifiers.features.text import cut, digest
+from classifiers.features.text import cut, cut_of, digest
 
 _CHUNK = 512
 
@@ -53,10 +53,15 @@ class EmbedStore:
 
         [0, 0] of no texts as long as nothing was embedded.
         """
-        cuts = [cut(text) for text in texts]
-        named = {digest(text): text for text in cuts}
-        self._embed(named)
-        if not texts:
+        return self._vectors([cut(text) for text in texts])
+
+    def of_asked(self, asked: Sequence[str]) -> Vectors:
+        """The same of texts whose appeals are gone already."""
+        return self._vectors([cut_of(text) for text in asked])
+
+    def _vectors(self, cuts: Sequence[str]) -> Vectors:
+        self._embed({digest(text): text for text in cuts})
+        if not cuts:
             return np.zeros((0, self._width), np.float32)
         return np.stack([self._rows[digest(text)] for text in cuts])
 

@@ -68,7 +68,12 @@ def lexical_of(asked: str) -> NDArray[np.float32]:
 
 def lexical_rows(texts: Sequence[str]) -> NDArray[np.float32]:
     """`lexical` of each text, float32 [n, len(NAMES)]."""
-    return np.stack([lexical(text) for text in texts]) if texts else np.zeros((0, len(NAMES)), np.float32)
+    return lexical_rows_of([without_appeals(text) for text in texts])
+
+
+def lexical_rows_of(asked: Sequence[str]) -> NDArray[np.float32]:
+    """The same of texts whose appeals are gone already."""
+    return np.stack([lexical_of(text) for text in asked]) if asked else np.zeros((0, len(NAMES)), np.float32)
 
 
 def _two_ends(text: str) -> str:

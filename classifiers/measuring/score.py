@@ -9,6 +9,7 @@ import numpy as np
 from classifiers import artefact
 from classifiers.artefact import Artefact
 from classifiers.embedding.store import EmbedStore, Progress, open_store
+from classifiers.features.lexical import lexical_rows_of
 from classifiers.heads.inputs import Floats, Inputs, read_inputs
 from classifiers.outcomes.own import Prompts, first_and_last, read_prompts
 from classifiers.reading.readings import lower, readings
@@ -46,7 +47,8 @@ def as_served(opened: Artefact, texts: Sequence[str], store: EmbedStore, p_good:
     again = [(at, other) for at, text in enumerate(texts) for other in readings(text)[1:]]
     served = p_good.copy()
     others = [other for _, other in again]
-    for (at, _), row in zip(again, opened.blend.p_good(known_inputs(opened, others, store)), strict=True):
+    inputs = Inputs(store.of_asked(others), lexical_rows_of(others))
+    for (at, _), row in zip(again, opened.blend.p_good(inputs), strict=True):
         both = np.stack([served[at], row])
         served[at] = both[lower(both, opened.manifest.heads)]
     return served

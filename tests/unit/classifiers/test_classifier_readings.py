@@ -117,6 +117,8 @@ async def test_a_score_on_disk_is_that_of_the_gateway(trained: Artefact, embedde
         def vectors(self, texts):
             return np.array([np.asarray(embedder().submit(text).result()) for text in texts]).reshape(len(texts), -1)
 
+        of_asked = vectors
+
     opened = artefact.load(saved)
     texts = [TURN, ASKED, HARD[0]]
     from classifiers.measuring.score import chances
