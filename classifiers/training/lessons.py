@@ -19,7 +19,7 @@ from classifiers.training.learn import FEWEST
 from policies.estimates import Ends
 
 LEFT_OUT = "decisions are left out, whose policy is not beside the log: copy its folder policies/ too"
-UNHEARD = "comparisons by shadows taught nothing: they failed, are of no decision here, or of prose that no judge saw"
+UNHEARD = "comparisons by shadows taught nothing: they failed, are of no decision here, or of prose without a judge"
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
