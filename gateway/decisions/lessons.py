@@ -8,7 +8,7 @@ from gateway.decisions.comparisons import Comparisons, set_aside
 from gateway.decisions.record import DecisionRecord, Record
 from gateway.decisions.replay import PolicyOf, decisions
 from gateway.decisions.shadowed import MOST_WEIGHT, Question, question_of
-from gateway.decisions.worth import worths
+from gateway.decisions.worth import Key, worths
 from policies.policy import Policy
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: str) -> "Lessons":
-    """Of every decision by difficulty that has an outcome; the log is read twice. Needs the classifiers' libraries."""
+    """Of every decision by difficulty that has an outcome, once also where its line is there twice, as in a folder with a copy
+    of a log. The log is read twice. Needs the classifiers' libraries."""
     from classifiers.training.lessons import Lessons
 
     shadows: Comparisons = {}
@@ -25,8 +26,9 @@ def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: 
     rows, numberless, without_policy = [], 0, 0
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     heads: dict[str, None] = {}
+    seen: set[tuple[Key, float]] = set()
     for record in decisions(records()):
-        if record.decision.line is None:
+        if record.decision.line is None or is_again(record, seen):
             continue
         key, policy = (record.tenant, record.request_id), policy_at(policy_of, record)
         if policy is None:
@@ -48,6 +50,15 @@ def lessons(records: Callable[[], Iterable[Record]], policy_of: PolicyOf, name: 
         name=name, heads=tuple(heads), rows=rows, counts=counts, numberless=numberless, most_weight=MOST_WEIGHT,
         unheard=drawn - heard, without_policy=without_policy,
     )  # fmt: skip
+
+
+def is_again(record: DecisionRecord, seen: set[tuple[Key, float]]) -> bool:
+    """Whether this very decision was seen before; it has been seen from now on."""
+    line = ((record.tenant, record.request_id), record.at)
+    if line in seen:
+        return True
+    seen.add(line)
+    return False
 
 
 def lesson_of(record: DecisionRecord, question: Question, policy: Policy) -> "Lesson":

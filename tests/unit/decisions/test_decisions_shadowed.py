@@ -105,13 +105,14 @@ def taught(records: Iterable[Record], policy: Policy) -> Lessons:
     return lessons(lambda: iter(kept), lambda _: policy, "log")
 
 
-def test_comparisons_of_decisions_without_a_policy_are_not_said_to_teach_nothing() -> None:
-    def absent(digest: str) -> Policy:
-        raise FileNotFoundError(digest)
+def policies_of_nobody(digest: str) -> Policy:
+    raise FileNotFoundError(digest)
 
+
+def test_comparisons_of_decisions_without_a_policy_are_not_said_to_teach_nothing() -> None:
     record = decided(0)
 
-    told = lessons(lambda: iter([record, compared(record)]), absent, "log")
+    told = lessons(lambda: iter([record, compared(record)]), policies_of_nobody, "log")
 
     assert (told.without_policy, told.unheard) == (1, 0)
 
@@ -325,6 +326,17 @@ def test_a_line_that_is_there_twice_and_a_decision_that_is_there_twice_are_heard
 
     assert found.counts == {"large": {"shadow": 1}, "small": {"shadow": 1}}
     assert (len(found.rows), found.unheard) == (1, 0)
+
+
+def test_a_decision_that_is_there_twice_and_rated_teaches_once_and_one_without_a_policy_is_left_out_once() -> None:
+    record = decided(1)
+    log = [record, decided(2), record, rated(record, 1.0)]
+
+    found = taught(log, policy_of())
+    without = lessons(lambda: iter(log), policies_of_nobody, "log")
+
+    assert (len(found.rows), found.counts) == (1, {"large": {"feedback": 1}})
+    assert without.without_policy == 2
 
 
 @pytest.mark.parametrize("told", [{"differs": {**OTHER, "judge": 100}}, {"comes_to": "same"}])
