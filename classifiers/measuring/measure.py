@@ -94,7 +94,7 @@ def measure(
     texts = outcomes.prompts.texts
     inputs = known_inputs(opened, texts, store)
     whole = opened.blend.p_good(inputs)
-    p_good = as_served(opened, texts, store, whole)
+    p_good, doubts = as_served(opened, texts, store, inputs, whole)
     first, last = first_and_last(opened.manifest.heads)
     pair = quality[:, first], quality[:, last]
     orders: dict[str, Floats | None] = {"turnout": gain(p_good, opened.manifest.heads)}
@@ -108,7 +108,7 @@ def measure(
     }
     believed = {model: _chances(p_good[:, at], quality[:, at], draws) for at, model in enumerate(opened.manifest.heads)}
     return Measured(
-        artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=coverage(opened, texts, inputs),
+        artefact=opened.manifest.digest[:12], prompts=len(outcomes), coverage=coverage(texts, doubts),
         familiar_level=promised(opened), quick=_quick(opened, texts, inputs, whole, pair),
         routers=routers, chances=believed, curves=curves(_known(orders), p_good, quality, opened.manifest.heads),
     )  # fmt: skip

@@ -2,7 +2,9 @@
 
 import csv
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,14 @@ from classifiers.features.lexical import lexical_rows_of
 from classifiers.heads.inputs import Floats, Inputs, read_inputs
 from classifiers.outcomes.own import Prompts, first_and_last, read_prompts
 from classifiers.reading.readings import lower, readings
+from classifiers.unfamiliar.doubt import judged
+
+
+class Served(NamedTuple):
+    """P(good) of each turn [n, models], and why its estimate isn't to be trusted, or ""."""
+
+    p_good: Floats
+    doubts: Sequence[str]
 
 
 def score(
@@ -39,19 +49,24 @@ def score(
 
 def chances(opened: Artefact, texts: Sequence[str], store: EmbedStore) -> Floats:
     """Calibrated P(good) of each prompt, [n, models]. Raises ArtefactRefused where the encoder is another one."""
-    return as_served(opened, texts, store, opened.blend.p_good(known_inputs(opened, texts, store)))
+    inputs = known_inputs(opened, texts, store)
+    return as_served(opened, texts, store, inputs, opened.blend.p_good(inputs)).p_good
 
 
-def as_served(opened: Artefact, texts: Sequence[str], store: EmbedStore, p_good: Floats) -> Floats:
-    """`p_good` [n, models] of the turns as they are, with those of another reading where that promises less gain."""
-    again = [(at, other) for at, text in enumerate(texts) for other in readings(text)[1:]]
-    served = p_good.copy()
-    others = [other for _, other in again]
-    inputs = Inputs(store.of_asked(others), lexical_rows_of(others))
-    for (at, _), row in zip(again, opened.blend.p_good(inputs), strict=True):
-        both = np.stack([served[at], row])
-        served[at] = both[lower(both, opened.manifest.heads)]
-    return served
+def as_served(opened: Artefact, texts: Sequence[str], store: EmbedStore, inputs: Inputs, p_good: Floats) -> Served:
+    """By the reading of each turn that a gateway judges; `inputs` and `p_good` [n, models] are of the turns as they are."""
+    read = [readings(text) for text in texts]
+    others = [other for _, *rest in read for other in rest]
+    again = Inputs(store.of_asked(others), lexical_rows_of(others))
+    more = zip(again.vectors, opened.blend.p_good(again), strict=True)
+    served, doubts = p_good.copy(), []
+    for at, named in enumerate(read):
+        found = [(inputs.vectors[at], p_good[at]), *islice(more, len(named) - 1)]
+        vectors, rows = [vector for vector, _ in found], np.stack([row for _, row in found])
+        taken, why = judged(opened, named, vectors, lower(rows, opened.manifest.heads))
+        served[at] = rows[taken]
+        doubts.append(why)
+    return Served(served, doubts)
 
 
 def known_inputs(opened: Artefact, texts: Sequence[str], store: EmbedStore) -> Inputs:

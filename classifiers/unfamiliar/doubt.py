@@ -7,9 +7,7 @@ import numpy as np
 
 from classifiers.artefact import Artefact
 from classifiers.embedding.encoder import Vectors
-from classifiers.heads.inputs import Inputs
 from classifiers.question import Question
-from classifiers.reading.appeals import without_appeals
 from classifiers.reading.lexicon import GROUPS
 from classifiers.reading.openers import ORDERS, QUESTION, SKIPPED
 from classifiers.reading.tokens import Tokens
@@ -84,11 +82,9 @@ def _opening(asked: str) -> str:
     return tokens.text(0, end) if asks else ""
 
 
-def coverage(opened: Artefact, texts: Sequence[str], inputs: Inputs) -> float:
-    """The share of these turns for which there would be an estimate."""
-    readable = (not outside(Question((text,))) for text in texts)
-    trusted = (not doubt(opened, without_appeals(text), row) for text, row in zip(texts, inputs.vectors, strict=True))
-    return float(np.mean([told and sure for told, sure in zip(readable, trusted, strict=True)]))
+def coverage(texts: Sequence[str], doubts: Sequence[str]) -> float:
+    """The share of these turns for which there would be an estimate, by why each isn't to be trusted, as `judged` has it."""
+    return float(np.mean([not (why or outside(Question((text,)))) for text, why in zip(texts, doubts, strict=True)]))
 
 
 def promised(opened: Artefact) -> float:

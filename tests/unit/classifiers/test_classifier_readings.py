@@ -16,7 +16,7 @@ from classifiers import artefact
 from classifiers.artefact import Artefact
 from classifiers.embedding.embedder import after_all
 from classifiers.estimator import Estimator
-from classifiers.measuring.score import as_served
+from classifiers.measuring.score import chances
 from classifiers.question import Question
 from classifiers.reading.appeals import OPTION
 from classifiers.reading.readings import core, lower, readings
@@ -121,14 +121,11 @@ async def test_a_score_on_disk_is_that_of_the_gateway(trained: Artefact, embedde
 
     opened = artefact.load(saved)
     texts = [TURN, ASKED, HARD[0]]
-    from classifiers.measuring.score import chances
-
     found = chances(opened, texts, Store())
 
     for text, row in zip(texts, found, strict=True):
         served = await Estimator(trained, embedder()).estimate(Question((text,)), 5)
         assert np.allclose(list(served.p_good.values()), row, atol=1e-4)
-    assert as_served(opened, texts, Store(), found).tolist() == found.tolist()
 
 
 @pytest.mark.parametrize(
