@@ -11,6 +11,8 @@ from policies.shadows.agreed import COINCIDE, right_if_other, right_if_same
 from policies.shadows.closing import comes_to
 
 JSON = Wanted(json=True, schema={"type": "object", "required": ["mood"]})
+RECKONING = Wanted(question="Ann has 3 pears and buys 5. How many has she?")
+LETTER = "Dear Ann, I turn 30 and would love to see you there, with all the others of our old class. "
 TOOLS = Wanted(tools={"find": {"type": "object"}})
 
 
@@ -45,6 +47,22 @@ def calls(name: str, **arguments: object) -> Said:
         (calls("find", words="weather in Paris"), calls("find", words="Paris weather today"), TOOLS, ""),
         (calls("find", city="Paris"), said("Which city?"), TOOLS, ""),
         (said(""), said(""), Wanted(), ""),
+        (said(LETTER + "It begins at 8."), said(LETTER + "It ends by 11."), Wanted(question="Write an invitation"), ""),
+        (said(LETTER + "He died in 1999."), said(LETTER + "She was born in 2005."), Wanted(question="A story!"), ""),
+        (said(LETTER + "So it is 8."), said(LETTER + "So it is 11 pears."), RECKONING, "other"),
+        (said(LETTER + "So it is 8."), said("8 pears"), RECKONING, "same"),
+        (said(LETTER + "答案是42"), said("42个"), RECKONING, "same"),
+        (said("6.02e23"), said("7.1e23"), Wanted(), ""),
+        (said("6.02e+23"), said("7.1e+23"), Wanted(), ""),
+        (said("It is 3 × 10^8"), said("It is 5 × 10^8"), RECKONING, ""),
+        (said("3 × 10^{-8}"), said("5 × 10^-8"), RECKONING, ""),
+        (said("2^10"), said("3^10"), Wanted(), ""),
+        (said("x_1"), said("y_1"), Wanted(), ""),
+        (said("$1,350.00"), said("1350"), Wanted(), "same"),
+        (said('{"paid": true}'), said('{"paid": 1}'), Wanted(json=True), "other"),
+        (said('{"n": [0]}'), said('{"n": [false]}'), Wanted(json=True), "other"),
+        (said('{"n": 1}'), said('{"n": 1.0}'), Wanted(json=True), "same"),
+        (calls("find", open=True), calls("find", open=1), TOOLS, "other"),
     ],
 )
 def test_a_difference_is_told_only_where_it_means_that_one_is_wrong(first, second, wanted, found):
