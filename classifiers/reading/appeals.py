@@ -29,6 +29,7 @@ _SENTENCE_TOKENS = 64  # what is longer asks something
 _LINE_TOKENS = 128  # so much of a line is cut at once, at most
 _BY_MEANING, _MEANING_CHARS = 16, 512  # so many sentences, so much of each, are judged by what they mean
 _MOST_CUTS = 256
+_MOST_TURNS = 4  # so often courtesy may stand before an appeal that stands before courtesy
 _SPEAKS = ("plain", "word", "appeal")
 
 
@@ -41,8 +42,12 @@ def without_appeals(text: str) -> str:
     'Prove it.'
     """
     text = _without(without_courtesy(in_latin(text), greeting=False))
-    left = without_courtesy(text)  # a greeting is what is said where nothing but appeals stands behind it
-    return text if left is text else _without(left)
+    for _ in range(_MOST_TURNS):
+        left = without_courtesy(text)  # a greeting is what is said where nothing but appeals stands behind it
+        if left is text:
+            break
+        text = _without(left)
+    return text
 
 
 def _without(text: str) -> str:

@@ -83,6 +83,23 @@ def test_courtesy_at_both_ends_moves_nothing_that_is_computed(prompt: str, first
     assert {cut(text) for text in readings(polite)} == {cut(text) for text in readings(prompt)}
 
 
+_GREETS = ("Hello! ", "Good morning! ", "Hi there! ", "Thanks! ")
+_APPEALS = ("Think very hard. ", "Use your best model. ", "Think deeply about it. ")
+
+
+@given(
+    st.sampled_from(PROMPTS[:1]),
+    st.lists(st.tuples(st.sampled_from(_GREETS), st.sampled_from(_APPEALS)), min_size=1, max_size=3),
+    st.sampled_from(("", *_GREETS)),
+)
+def test_courtesy_and_appeals_by_turns_before_a_prompt_leave_the_very_text(
+    prompt: str, turns: list[tuple[str, str]], last: str
+):
+    text = "".join(map("".join, turns)) + last + prompt
+
+    assert readings(text) == readings(prompt)
+
+
 @given(before, behind)
 def test_courtesy_alone_is_what_is_said(first: str, last: str):
     for text in (first, last, first + last):

@@ -87,6 +87,15 @@ def test_no_reading_of_a_text_holds_the_event_loop(chars: int):
     assert worst[0] <= MOST_CALLS, worst
 
 
+def test_nothing_behind_courtesy_and_appeals_by_turns_holds_the_event_loop():
+    open_sense()
+    turns = "Hello! Think very hard. Good morning! Use your best model. Hi there! Think deeply about it. Thanks! " * 2
+
+    worst = max((calls(read, turns + long(piece, "\n\n", chars=MOST_CHARS - len(turns))), piece) for piece in PIECES)
+
+    assert worst[0] <= MOST_CALLS, worst
+
+
 @pytest.mark.parametrize("words", ["[a] ", "😀. few!\n", "Be my hero! ", "please! "])
 def test_what_is_twice_as_long_costs_at_most_twice_as_much(words: str):
     open_sense()
