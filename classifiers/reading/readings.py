@@ -110,7 +110,8 @@ def core(asked: str) -> str:
 
 def _is_hail(text: str) -> bool:
     """A greeting and no more; "sorry" alone is none, but what is left of a plea."""
-    return _only_greets(text) and not REGRETS.issuperset(WORD.findall(text.lower()))
+    words = WORD.findall(text.lower())
+    return bool(words) and _only_greets(text) and REGRETS.isdisjoint(words)
 
 
 def _only_greets(text: str) -> bool:

@@ -226,7 +226,7 @@ def test_a_turn_without_text_has_one_reading(blank: str) -> None:
 @pytest.mark.parametrize(
     "task", ["Prove that the sum of the reciprocals of the primes diverges.", "Merge those intervals."]
 )
-@pytest.mark.parametrize("before", ["Sorry to bother you. ", "Sorry to bother you again. ", "Apologies. "])
+@pytest.mark.parametrize("before", ["Sorry to bother you. ", "Good morning. Sorry to bother you. ", "Apologies. "])
 def test_regret_before_a_task_is_no_reading_of_its_own(before: str, task: str) -> None:
     assert all(read.endswith(task) for read in readings(before + task))
 
