@@ -51,6 +51,9 @@ _ENGLISH = (
 _SMALL_ENGLISH = _ENGLISH | PLAIN
 
 
+_ENGLISH_BESIDE = {name: _ENGLISH - glue for name, glue in _GLUE_OF.items()}
+
+
 def is_of(name: str, word: str) -> bool:
     """Whether a word is one of the small ones of a language.
 
@@ -72,7 +75,7 @@ def language(asked: str) -> str:
         return ""
     name = max(_GLUE_OF, key=lambda one: len(distinct & _GLUE_OF[one]))
     glue = _GLUE_OF[name]
-    theirs, ours = sum(word in glue for word in words), sum(word in _ENGLISH - glue for word in words)
+    theirs, ours = sum(map(glue.__contains__, words)), sum(map(_ENGLISH_BESIDE[name].__contains__, words))
     told = len(distinct & glue) >= _FEWEST and theirs >= _LEAST_SHARE * len(words) and theirs > ours
     return name if told else ""
 
