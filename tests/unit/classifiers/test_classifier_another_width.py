@@ -45,7 +45,7 @@ def made(folder: Path, width: int = WIDTH, seed: int = 0) -> Path:
     """A folder of sentence-transformers with random weights."""
     import torch
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers import models as parts
+    from sentence_transformers.sentence_transformer import modules as parts
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     torch.manual_seed(seed)
