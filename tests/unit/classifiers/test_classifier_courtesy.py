@@ -1,8 +1,7 @@
 """Courtesy around a question changes nothing that is computed of it, and nothing else is taken for courtesy."""
 
-import sys
-
 import pytest
+from calls_made import calls
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,21 +147,6 @@ def test_what_is_left_is_a_part_of_the_text_and_stands_as_it_is(text: str):
     "piece", ["thanks ", "Please ", "Thanks! ", "hi, ", "it's ", "how ", "a look ", "Thanks,\n", ". ", "a: "]
 )
 def test_a_long_text_of_courtesy_costs_no_more_than_its_ends(piece: str):
-    def steps(text: str) -> int:
-        count = 0
-
-        def saw(_frame: object, event: str, _what: object) -> None:
-            nonlocal count
-            count += event in ("call", "c_call")
-
-        before = sys.getprofile()
-        sys.setprofile(saw)
-        try:
-            without_courtesy(text)
-        finally:
-            sys.setprofile(before)
-        return count
-
     for text in (piece, f"{piece} why? {piece}", f"Name a moon. {piece}"):
         long = text.replace(piece, piece * (8192 // len(piece)))
-        assert steps(long) <= 20_000  # some 2 ms
+        assert calls(without_courtesy, long) <= 20_000  # some 2 ms

@@ -1,11 +1,11 @@
 """What reading a text costs at most, counted in calls: whoever writes the text chooses it, and it is read on the event loop."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from random import Random
 
 import pytest
+from calls_made import calls
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,22 +28,6 @@ PIECES = (
     "@x", "x2y", "reply", "2.5.)", "{", "—", "Be my hero!", "it is", "of the", "I trust you.", "hello",
 )  # fmt: skip
 GAPS = (" ", "\n", "\n\n")
-
-
-def calls(work: Callable[[str], object], text: str) -> int:
-    count = 0
-
-    def saw(_frame: object, event: str, _what: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(saw)
-    try:
-        work(text)
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def read(text: str) -> None:
