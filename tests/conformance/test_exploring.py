@@ -8,7 +8,7 @@ import pytest
 from servers.running_gateway import running_gateway
 from upstreams.fake_upstream import chat_either, fake_upstream
 
-from classifiers.embedding.encoder import DEFAULT_NAME, EncoderMissing, find_encoder
+from classifiers.embedding.encoder import DEFAULT_NAME
 from classifiers.features.packing import make_of, unpack
 from gateway.decisions.read import read_log
 from gateway.decisions.record import DecisionRecord
@@ -19,12 +19,7 @@ LADDER = ("small", "large")
 COUNT = 10
 
 
-@pytest.fixture(autouse=True)
-def encoder() -> None:
-    try:
-        find_encoder(None)
-    except EncoderMissing as missing:
-        pytest.skip(str(missing))
+pytestmark = pytest.mark.usefixtures("encoder")
 
 
 def exploring(at: str) -> str:

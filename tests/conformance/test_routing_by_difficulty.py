@@ -8,8 +8,6 @@ import pytest
 from servers.running_gateway import running_gateway
 from upstreams.fake_upstream import chat_either, fake_upstream
 
-from classifiers.embedding.encoder import EncoderMissing, find_encoder
-
 LRU = (
     "Write a concurrent-safe LRU cache in Go with O(1) get and put, a doubly linked list, an RWMutex and eviction. "
     "Prove that no reader sees a half-linked node."
@@ -34,12 +32,7 @@ SYSTEM_PROMPTS: list[tuple[Turns, str]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def encoder() -> None:
-    try:
-        find_encoder(None)
-    except EncoderMissing as missing:
-        pytest.skip(str(missing))
+pytestmark = pytest.mark.usefixtures("encoder")
 
 
 def tiers(at: str) -> str:

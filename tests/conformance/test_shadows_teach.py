@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from upstreams.fake_upstream import Received, Reply, chat_answer, chat_either, fake_upstream
 
 from classifiers import artefact
-from classifiers.embedding.encoder import EncoderMissing, find_encoder
 from gateway.cli import app
 from gateway.decisions.lessons import lessons
 from gateway.decisions.read import read_log
@@ -23,12 +22,7 @@ COUNT, RATED = 40, 4
 PRICE = "price: {input: $1/M, output: $1/M}, fits: {output: 100}"
 
 
-@pytest.fixture(autouse=True)
-def encoder() -> None:
-    try:
-        find_encoder(None)
-    except EncoderMissing as missing:
-        pytest.skip(str(missing))
+pytestmark = pytest.mark.usefixtures("encoder")
 
 
 def policy(at: str) -> str:
