@@ -69,7 +69,14 @@ def language(asked: str) -> str:
     >>> language("Qui a peint la Joconde et où se trouve le tableau ?"), language("Who wrote Les Misérables?")
     ('French', '')
     """
-    words = _WORD.findall(asked[:_SEEN_CHARS].lower())
+    return _language(_words(asked))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text[:_SEEN_CHARS].lower())
+
+
+def _language(words: list[str]) -> str:
     distinct = set(words)
     if len(distinct & _ANY) < _FEWEST:
         return ""
@@ -86,9 +93,9 @@ def held_together_in(text: str) -> str:
     >>> held_together_in("Who painted the Mona Lisa?"), held_together_in("def f(): pass")
     ('English', '')
     """
-    if name := language(text):
+    words = _words(text)
+    if name := _language(words):
         return name
-    words = _WORD.findall(text[:_SEEN_CHARS].lower())
     ours = [word for word in words if word in _SMALL_ENGLISH]
     distinct, is_enough = set(ours), len(ours) >= _LEAST_SHARE * len(words)
     return "English" if is_enough and len(distinct) >= _FEWEST_ENGLISH and max(map(len, distinct)) > _SHORT else ""

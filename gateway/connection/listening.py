@@ -22,6 +22,7 @@ def listening(
     *,
     lifespan: Literal["on", "off"],
 ) -> uvicorn.Config:
+    """How uvicorn is to listen at `host` and `port` (0: any that is free) for requests within `limits`."""
     return uvicorn.Config(
         app,
         host=host,
